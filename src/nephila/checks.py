@@ -1,0 +1,122 @@
+"""Whether a configuration can work: every value is held against its form, its choices and its bounds, before any socket."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from nephila.config import Config
+from nephila.errors import ConfigError
+from nephila.values import FIELDS, TYPES, expected, nearest
+
+SEEDS_CHECKED_MAX = 1_000
+"""Of a million addresses only the first ones are read twice."""
+
+
+def check(config: Config) -> None:
+    """Raises ConfigError for the first value that cannot work, naming the key and what would be right."""
+    for key in FIELDS:
+        value = getattr(config, key)
+        if isinstance(value, str | list):
+            _check_text(key, [value] if isinstance(value, str) else value)
+        elif not isinstance(value, bool):
+            _check_number(key, value)
+    if config.delay_min_s > config.delay_max_s:
+        raise ConfigError(f"delay_min_s = {config.delay_min_s:g} is more than delay_max_s = {config.delay_max_s:g}")
+    _check_addresses(config)
+
+
+def _check_text(key: str, texts: list[str]) -> None:
+    """A line end in a header or an address is an attack, and crawl.toml is UTF-8. A pattern may hold what it likes."""
+    wrong = "[\0\ud800-\udfff]" if key in ("include", "exclude") else "[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]"
+    form, right = _FORMS.get(key, (bool, ""))
+    for text in texts:
+        if re.search(wrong, text):
+            raise ConfigError(f"{key}: a value holds a control character or is not UTF-8 text; remove it")
+        if key in _CHOICES and text not in _CHOICES[key]:
+            near = nearest(text, _CHOICES[key])
+            hint = f"; did you mean {near}?" if near else ""
+            raise ConfigError(f"{key} = {text!r}: one of {', '.join(_CHOICES[key])} is expected{hint}")
+        if text and not form(text):
+            shown = "a value" if FIELDS[key][1]["secret"] else repr(text)
+            raise ConfigError(f"{key}: {shown} is not of the right form; {right}")
+
+
+_CHOICES = {
+    "scope": ("host", "site", "name", "prefix", "any"),
+    "order": ("bfs", "dfs"),
+    "durability": ("process", "power"),
+    "seen": ("exact",),
+}
+_RANGES = {
+    "max_depth": (-1, 250),
+    "workers": (-1, 64),
+    "connections": (1, 1000),
+    "per_host": (1, 1000),
+    "tries": (1, 100),
+    "robots_tries": (1, 100),
+    "links_max": (1, 10_000_000),
+    "pending_max": (1, 1_000_000),
+    "commit_ms": (1, 10_000),
+    "commit_visits": (1, 100_000),
+    "decode_ratio_max": (1, 100_000),
+}
+
+
+def _check_number(key: str, value: float) -> None:
+    low: float
+    low, high = _RANGES.get(key, (0, 1 << 62))
+    if TYPES[key] is float and key.endswith(("timeout_s", "seconds_max")):
+        low = 1e-3
+    if not low <= value <= high:
+        bounds = f"at least {low:g}" if high == 1 << 62 else f"{low} to {high}"
+        raise ConfigError(f"{key} = {value:g}: {bounds} is expected")
+
+
+def _check_addresses(config: Config) -> None:
+    """Regular expressions, and the first seeds: reading a million of them twice would only cost time."""
+    from nephila.url.parse import seed
+    from nephila.url.scope import check_patterns
+
+    check_patterns(config.include, "include")
+    check_patterns(config.exclude, "exclude")
+    for text in config.seeds[:SEEDS_CHECKED_MAX]:
+        seed(text)
+
+
+def _is_delay(text: str) -> bool:
+    return text == "auto" or bool(re.fullmatch(r"\d+(\.\d+)?([eE][+-]?\d+)?", text))
+
+
+def _is_resolve(text: str) -> bool:
+    match = re.fullmatch(r"([^:\s]+):(\d{1,5}):(\S+)", text)
+    return bool(match) and 0 < int(match[2]) < 65536 and all(_is_address(a) for a in match[3].split(","))  # type: ignore[index]
+
+
+def _is_address(text: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(text.removeprefix("[").removesuffix("]")))
+    except ValueError:
+        return False
+
+
+def _is_proxy(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https", "socks5", "socks5h") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
+# Keys whose texts have a form: what tells whether a text has it, and the sentence that says what is right.
+_FORMS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "delay": (_is_delay, expected("delay")),
+    "header": (re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:.*").fullmatch, "'Name: value' is expected"),
+    "proxy": (_is_proxy, "SCHEME://HOST:PORT is expected, with scheme http, https, socks5 or socks5h"),
+    "resolve": (_is_resolve, "HOST:PORT:ADDRESS is expected, such as example.com:443:192.0.2.1"),
+    "types": (re.compile(r"\*/\*|[\w.+\-]+/(\*|[\w.+\-]+)").fullmatch, "TYPE/SUBTYPE or TYPE/* is expected"),
+    "insecure": (re.compile(r"[^\s/@]+").fullmatch, "a host name is expected, without scheme and path"),
+}

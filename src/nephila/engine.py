@@ -1,0 +1,256 @@
+"""The corridor: the life of one URL, from lease to settlement.
+
+A number of connections do the same: take a lease, ask permission, fetch, judge, read, admit the links, keep, settle. All
+waiting happens in `take`; *finished*, *stopped* and *limit reached* come out of it as None.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from nephila.ports import Fetch, Frontier, Keep, Read
+from nephila.types import (
+    Failure,
+    Found,
+    Kind,
+    Lease,
+    Links,
+    Outcome,
+    Page,
+    Request,
+    Response,
+    RobotsFile,
+    Settlement,
+    Visit,
+)
+from nephila.verdict import judge, max_age
+
+
+class Permission(Protocol):
+    def learn(self, origin: str, robots: RobotsFile) -> None: ...
+    def denial(self, origin: str, url: str) -> str: ...
+
+
+class Admit(Protocol):
+    def admit(self, links: Links, follow: bool = True, ignore_nofollow: bool = False) -> Found: ...
+    def admit_urls(self, pairs: list[tuple[str, Kind]]) -> Found: ...
+
+
+class Decode(Protocol):
+    def __call__(self, response: Response) -> tuple[bytes, str]:
+        """(decoded content, what was wrong with it or "")."""
+        ...
+
+
+class Hooks:
+    """What a program may do at each moment of a URL's life. All optional; one that raises never changes an outcome."""
+
+    def on_request(self, lease: Lease) -> bool | None:
+        """Before anything is sent. False refuses the request (SKIPPED `on_request`)."""
+
+    def on_response(self, lease: Lease, response: Response) -> None:
+        """A final answer came; nothing is decoded yet."""
+
+    def on_page(self, lease: Lease, response: Response, page: Page) -> list[Any] | None:
+        """A page was read. What it returns (JSON types) is stored with the visit; a `Request` among it is a link to
+        follow (absolute URL), judged by the scope like any other."""
+        return None
+
+    def on_outcome(self, visit: Visit) -> None:
+        """The visit is final and kept."""
+
+
+class Engine:
+    """Everything behind a door is given; the engine only knows the order of the steps."""
+
+    def __init__(
+        self,
+        *,
+        frontier: Frontier,
+        permission: Permission,
+        fetch: Fetch,
+        decode: Decode,
+        read: Read,
+        read_robots: Read,
+        admission: Admit,
+        keep: Keep,
+        fingerprint: Callable[[str], int],
+        redirects_max: int,
+        robots_redirects_max: int,
+        ignore_nofollow: bool = False,
+        release: Callable[[Response], None] = lambda response: None,
+        slot: Callable[[int], None] = lambda lease: None,
+        hooks: Hooks | None = None,
+        on_close: Callable[[], Any] = lambda: None,
+    ) -> None:
+        self.frontier, self.permission, self.fetch, self.decode = frontier, permission, fetch, decode
+        self.read, self.read_robots, self.admission, self.keep = read, read_robots, admission, keep
+        self._fingerprint, self._redirects_max, self._robots_redirects_max = (
+            fingerprint,
+            redirects_max,
+            robots_redirects_max,
+        )
+        self._ignore_nofollow, self._release, self._slot = ignore_nofollow, release, slot
+        self._hooks, self._on_close = hooks, on_close
+
+    async def run(self, connections: int) -> None:
+        async with asyncio.TaskGroup() as crew:
+            for _ in range(connections):
+                crew.create_task(self._work())
+
+    async def _work(self) -> None:
+        while lease := await self.frontier.take():  # None: drained, stopped or out of budget
+            visit = await self._visit(lease)  # trouble out there becomes an Outcome
+            visit = self._keep(visit)  # in the archive before the frontier forgets it
+            await self.frontier.settle(settlement(visit))  # its batch commits outcome + links + clock together
+            if visit.response is not None:
+                self._release(visit.response)
+
+    async def close(self) -> None:
+        closing = self._on_close()
+        if closing is not None:
+            await closing
+
+    async def _visit(self, lease: Lease) -> Visit:
+        if denial := self._denial(lease):
+            return denial
+        answer = await self.fetch(lease)
+        if isinstance(answer, Failure):
+            return Visit(lease, answer.outcome, answer.reason, failure=answer)
+        visit = self._judged(lease, answer)
+        return visit if visit.retryable else self._read(visit)
+
+    def _denial(self, lease: Lease) -> Visit | None:
+        """Permission of the site, then of the program's hook."""
+        if lease.robots is not None:
+            self.permission.learn(lease.origin, lease.robots)
+        if lease.request.kind is Kind.ROBOTS:
+            return None
+        if reason := self.permission.denial(lease.origin, lease.request.url):
+            return Visit(lease, Outcome.DENIED, reason)
+        if self._hooks is not None and self._hooked(lease, self._hooks.on_request, lease)[0] is False:
+            return Visit(lease, Outcome.SKIPPED, "on_request")
+        return None
+
+    def _judged(self, lease: Lease, response: Response) -> Visit:
+        outcome, reason, target = judge(
+            lease,
+            response,
+            self._fingerprint,
+            hops_max=self._redirects_max,
+            robots_hops_max=self._robots_redirects_max,
+        )
+        return Visit(lease, outcome, reason, response=response, moved_to=target)
+
+    def _read(self, visit: Visit) -> Visit:
+        """Bytes become meaning, links become what the front needs. The slot says whose page it is, should we die of it."""
+        lease, response = visit.lease, visit.response
+        assert response is not None
+        if visit.outcome is Outcome.MOVED:
+            moved = [] if lease.request.kind is Kind.ROBOTS else [(visit.moved_to, Kind.REDIRECT)]
+            return msgspec.structs.replace(visit, found=self.admission.admit_urls(moved))
+        if lease.unread:
+            return msgspec.structs.replace(visit, outcome=Outcome.UNREADABLE, reason=lease.unread)
+        if lease.request.kind is not Kind.ROBOTS and visit.outcome is not Outcome.OK:
+            return visit
+        self._slot(lease.id)
+        try:
+            return self._understood(visit, response)
+        finally:
+            self._slot(0)
+
+    def _understood(self, visit: Visit, response: Response) -> Visit:
+        lease, errors = visit.lease, visit.errors
+        if self._hooks is not None:
+            errors = errors + self._hooked(lease, self._hooks.on_response, lease, response)[1]
+        content, problem = self.decode(response)
+        if problem and not content and visit.outcome is Outcome.OK:
+            return msgspec.structs.replace(visit, outcome=Outcome.UNREADABLE, reason=problem)
+        page = (self.read_robots if lease.request.kind is Kind.ROBOTS else self.read)(lease, response, content)
+        if problem in ("decode", "bomb") and not response.truncated:
+            response = msgspec.structs.replace(response, truncated="decode")
+        if self._hooks is not None:
+            items, failed = self._hooked(lease, self._hooks.on_page, lease, response, page)
+            page, errors = msgspec.structs.replace(page, items=items or []), errors + failed
+        found = self._admitted(page)
+        return msgspec.structs.replace(visit, response=response, page=page, found=found, errors=errors)
+
+    def _admitted(self, page: Page) -> Found:
+        """The page's links, and those that a hook asked for (requests among its items)."""
+        found = Found()
+        if page.links is not None:
+            found = self.admission.admit(page.links, "nofollow" not in page.robots, self._ignore_nofollow)
+        asked = [(item.url, item.kind) for item in page.items if isinstance(item, Request)]
+        if asked:
+            more = self.admission.admit_urls(asked)
+            cut, more_cut = found.flat * 8, more.flat * 8
+            flat = found.edges[:cut] + more.edges[:more_cut]
+            found = Found(flat + found.edges[cut:] + more.edges[more_cut:], len(flat) // 8, found.new + more.new)
+        return found
+
+    def _keep(self, visit: Visit) -> Visit:
+        kept = msgspec.structs.replace(visit, record=self.keep(visit))
+        if self._hooks is not None and not kept.retryable:
+            failed = self._hooked(kept.lease, self._hooks.on_outcome, kept)[1]
+            kept = msgspec.structs.replace(kept, errors=kept.errors + failed)
+        return kept
+
+    def _hooked(self, lease: Lease, hook: Callable[..., Any], *values: Any) -> tuple[Any, list[str]]:
+        """A hook's answer; what it raises is written down and changes nothing."""
+        try:
+            return hook(*values), []
+        except Exception as error:
+            return None, [f"{type(error).__name__}: {error}"]
+
+
+def settlement(visit: Visit) -> Settlement:
+    """The flat form of a visit, for the frontier."""
+    response, failure, page = visit.response, visit.failure, visit.page
+    if response is None and failure is None:
+        return Settlement(visit.lease.id, visit.outcome, visit.reason, errors=visit.errors)
+    if response is None:
+        assert failure is not None
+        return Settlement(
+            visit.lease.id,
+            visit.outcome,
+            visit.reason,
+            requested=visit.outcome is not Outcome.BLOCKED,
+            started=failure.started,
+            ms=round(failure.timings.total * 1000),
+            status=failure.status,
+            ip=failure.ip,
+            errors=visit.errors,
+        )
+    timings = response.timings
+    media_type = page.media_type if page else response.header("content-type").partition(";")[0].strip().lower()
+    return Settlement(
+        visit.lease.id,
+        visit.outcome,
+        visit.reason,
+        True,
+        response.started,
+        round(timings.total * 1000),
+        max(timings.first_byte - max(timings.sent, timings.connect), 0.0),
+        response.status,
+        response.protocol,
+        response.ip,
+        media_type,
+        page.charset if page else "",
+        response.payload.size,
+        response.truncated,
+        visit.moved_to,
+        page.title if page else "",
+        page.language if page else "",
+        visit.found,
+        visit.record,
+        response.header("retry-after") if response.status in (429, 503) else "",
+        response.header_all("set-cookie"),
+        page.robots_file if page else None,
+        max_age(response) if page and page.robots_file else 0.0,
+        items=[item for item in page.items if not isinstance(item, Request)] if page else [],
+        errors=visit.errors,
+    )

@@ -1,0 +1,104 @@
+"""log.jsonl: what happened to a crawl, one JSON object per line, for people and for tools.
+
+The log explains, the database decides: a line that cannot be written (full disk, lost mount) is counted and never stops
+the crawl; the next line that can be written says how many are missing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+EVENTS = {
+    "crawl.start": "a crawl began in an empty folder: version, seeds, workers",
+    "crawl.resume": "a crawl was carried on: how much was queued and done",
+    "crawl.end": "the crawl ended: exit code, reason, totals",
+    "scope.widened": "a seed redirected inside its registrable domain, so the target's host is in scope too: seed, target",
+    "seed.elsewhere": "a seed redirected to another registrable domain, which is not in scope: seed, target",
+    "seed.http": "nothing speaks TLS at an address that was given without a scheme, so http is tried: origin, reason",
+    "worker.start": "a worker process was started: worker, pid",
+    "worker.died": "a worker process ended unasked: worker, pid, how, leases given back",
+    "worker.blamed": "a page killed the worker that read it: url, how often",
+    "host.parked": "a host asked for a long wait, or is over its budget: origin, until",
+    "host.unreachable": "a host failed too often in a row and was given up: origin, reason",
+    "host.refused": "a host answered 429 or 503 too often in a row: origin",
+    "host.paused": "a host asked for a pause by Retry-After: origin, seconds",
+    "robots.unreachable": "robots.txt could not be fetched, so the origin's URLs are denied: origin, reason",
+    "network.lost": "no host answers: our own network is taken to be away, nobody is blamed",
+    "network.back": "a host answered again: seconds without network",
+    "clock.jumped": "the clock jumped (suspend, or set by hand), so hosts are not hurried: seconds",
+    "archive.cut": "an archive file was cut back to its last committed record: file, from, to",
+    "archive.damaged": "an archive file does not read back; the visits beyond its sound part are queued again: file, visits",
+    "config.changed": "a resumed crawl has another setting: key, old, new, effect in numbers",
+    "limit.reached": "a budget is used up: which, value",
+    "paused": "the crawl was paused by the user",
+    "resumed": "the crawl was unpaused by the user",
+    "disk.low": "less is free on the disk than --min-free: free",
+    "handler.error": "a hook raised: hook, url, error",
+}
+"""Every event: name → what it says."""
+
+UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""Characters that a terminal or an editor obeys instead of showing: C0, DEL, C1, line separators, bidirectional controls,
+invisible tags; and lone surrogates, which no UTF-8 file can hold."""
+
+ROLL_BYTES = 100_000_000
+
+
+class Log:
+    """The event log of one job. One process writes it; readers may follow it line by line."""
+
+    def __init__(self, path: Path, wall: Callable[[], float] = time.time, roll_bytes: int = ROLL_BYTES) -> None:
+        self._path, self._wall, self._roll_bytes = path, wall, roll_bytes
+        self._fd = -1
+        self.lost = 0
+        """Lines that could not be written since the last one that could."""
+
+    def emit(self, name: str, /, **fields: Any) -> None:
+        """Append one event. Raises KeyError for a name that is not in EVENTS (a bug)."""
+        if name not in EVENTS:
+            raise KeyError(name)
+        now = datetime.fromtimestamp(self._wall(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        lost = {"lost": self.lost} if self.lost else {}
+        self._append(line({"time": now, "event": name} | fields | lost))
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+        self._fd = -1
+
+    def _append(self, data: bytes) -> None:
+        """One write(2) per line, so that a kill leaves whole lines."""
+        try:
+            if self._fd < 0:
+                self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            before = os.fstat(self._fd).st_size
+            if before and before + len(data) > self._roll_bytes:
+                self._roll()
+                before = 0
+            if os.write(self._fd, data) < len(data):
+                os.ftruncate(self._fd, before)
+                raise OSError("short write")
+            self.lost = 0
+        except OSError:
+            self.lost += 1
+
+    def _roll(self) -> None:
+        """The old log becomes log.1.jsonl; the one before it goes."""
+        self.close()
+        os.replace(self._path, self._path.with_name(f"{self._path.stem}.1{self._path.suffix}"))
+        self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+def line(event: dict[str, Any]) -> bytes:
+    """`event` as one line of JSON. Chinese stays readable; what a terminal would obey is escaped."""
+    text = json.dumps(event, ensure_ascii=False, separators=(",", ":"), default=str)
+    return (UNSAFE.sub(lambda match: json.dumps(match[0])[1:-1], text) + "\n").encode()

@@ -1,0 +1,266 @@
+"""The door: one request, one answer. Only here are sockets.
+
+libcurl does the protocols; what is ours stands around it: names and the guard before a connection, a deadline per phase,
+bytes exactly as they came, limits, and a reason for everything that goes wrong. Nothing is followed, nothing is decoded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections import OrderedDict
+from pathlib import Path
+
+import pycurl  # type: ignore[import-untyped]
+
+from nephila.clock import Clock, SystemClock
+from nephila.config import Config
+from nephila.errors import DiskFull
+from nephila.fetch import faults, heads
+from nephila.fetch.budget import Budget
+from nephila.fetch.guard import Guard
+from nephila.fetch.names import Answer, Names
+from nephila.fetch.setup import Setup, Target, split
+from nephila.fetch.transfer import Transfer
+from nephila.fetch.wanted import Wanted
+from nephila.fetch.wire import Ending, Wire
+from nephila.types import Failure, Lease, Outcome, Response, Timings
+
+SWEEP_S = 0.25
+"""Deadlines are looked at this often; more often when one of them is very short."""
+RATE_SWEEP_S = 0.02
+TLS_KNOWN_MAX = 4096
+BLOCKED = "blocked.private_address"
+ABANDONED = pycurl.E_ABORTED_BY_CALLBACK, "abandoned"
+NOTHING = Answer()
+PROTOCOLS = {1: "http/1.0", 2: "http/1.1", 3: "h2", 30: "h3"}
+
+
+class Client:
+    """`ports.Fetch` with libcurl behind it, for one event loop.
+
+    `allowed`: host:port pairs of private seeds; `folder`: the job folder, whose `tmp` takes large bodies; `rate_share`:
+    this client's part of `limit_rate`; `wanted`: asked when the headers of an answer are complete. Raises ConfigError for
+    settings that cannot be used. Every Response must come back by `release`.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        allowed: frozenset[tuple[str, int]] = frozenset(),
+        folder: Path | None = None,
+        clock: Clock | None = None,
+        rate_share: float = 1.0,
+        wanted: Wanted | None = None,
+    ) -> None:
+        self._config, self._wanted = config, wanted
+        self._clock = clock = clock or SystemClock()
+        self._setup = Setup(config)
+        self._guard = Guard(config.allow_private, allowed, config.resolve, config.proxy)
+        rate = config.limit_rate * rate_share
+        place = None if folder is None else folder / "tmp"
+        self._budget = Budget(config.body_memory_max, config.body_spool_bytes, rate, place, clock)
+        self._names = Names(config.dns_timeout_s, clock)
+        self._wire: Wire | None = None
+        self._idle: list[Transfer] = []
+        self._active: set[Transfer] = set()
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._sweep_s = RATE_SWEEP_S if rate else _sweep_s(config)
+        self._tls: OrderedDict[int, str] = OrderedDict()
+
+    @property
+    def user_agent(self) -> str:
+        return self._setup.user_agent
+
+    async def __call__(self, lease: Lease) -> Response | Failure:
+        """Fetch it. Raises DiskFull when a large body finds no room on the disk; nothing for what the web does."""
+        started, begun = self._clock.wall(), self._clock.monotonic()
+        try:
+            target = split(lease.request.url)
+            headers = self._setup.headers(lease, target)
+        except ValueError as error:
+            return Failure(Outcome.BLOCKED, "unsafe_request", str(error), started)
+        answer = self._known(target) or await self._names.find(target.host)
+        if self._guard.proxy:
+            answer = self._for_proxy(target, answer)
+        if answer.reason:
+            outcome = Outcome.BLOCKED if answer.reason.startswith("blocked") else Outcome.UNREACHABLE
+            waited = self._clock.monotonic() - begun
+            return Failure(outcome, answer.reason, answer.detail, started, Timings(dns=waited, total=waited))
+        return await self._run(lease, target, headers, answer, started, self._clock.monotonic() - begun)
+
+    def release(self, response: Response) -> None:
+        """The visit is done: files are closed, memory is free for others. Harmless when repeated."""
+        self._budget.give_back(response)
+        response.body.close()
+        response.payload.close()
+        self._resume()
+
+    async def close(self) -> None:
+        """End everything. Who still waits for an answer is cancelled."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+        if self._wire is not None:
+            self._wire.close()
+            self._wire = None
+        await asyncio.sleep(0)
+        for transfer in self._idle:
+            transfer.handle.close()
+        self._idle.clear()
+        self._names.close()
+
+    def _known(self, target: Target) -> Answer | None:
+        """What needs no look-up: a literal address, a pinned name, a name that the proxy resolves, a fresh answer."""
+        if target.literal or not self._setup.resolves_target():
+            return NOTHING
+        if pinned := self._guard.pinned.get((target.host, target.port)):
+            return Answer(pinned)
+        return self._names.known(target.host)
+
+    def _for_proxy(self, target: Target, answer: Answer) -> Answer:
+        """The guard sees only the proxy's address being connected: so the target is judged here, as far as it is known."""
+        guard = self._guard
+        kind = guard.refusal_by_name(target.host, target.port)
+        kinds = [guard.refusal(target.host, target.port, address) for address in answer.addresses]
+        allowed = tuple(a for a, refused in zip(answer.addresses, kinds, strict=True) if not refused)
+        if kind or (kinds and not allowed):
+            return Answer(reason=BLOCKED, detail=f"{target.host} is {kind or kinds[0]}")
+        return answer._replace(addresses=allowed)
+
+    async def _run(
+        self, lease: Lease, target: Target, headers: list[str], answer: Answer, started: float, dns: float
+    ) -> Response | Failure:
+        wire = self._wire or self._open()
+        transfer = self._idle.pop() if self._idle else Transfer(self._setup, self._budget, self._guard, self._wanted)
+        try:
+            transfer.begin(lease, target, headers, answer.addresses, self._clock.monotonic())
+            self._active.add(transfer)
+            if self._sweeper is None:
+                self._sweeper = asyncio.get_running_loop().call_later(self._sweep_s, self._sweep)
+            ending = await wire.start(transfer.handle)
+            return self._answer(transfer, ending, target, started, dns)
+        except BaseException:
+            wire.stop(transfer.handle, ABANDONED)
+            transfer.drop()
+            raise
+        finally:
+            self._active.discard(transfer)
+            transfer.rest()
+            self._idle.append(transfer)
+
+    def _open(self) -> Wire:
+        self._wire = Wire(self._config.connections)
+        return self._wire
+
+    def _answer(
+        self, transfer: Transfer, ending: Ending, target: Target, started: float, dns: float
+    ) -> Response | Failure:
+        """From what the transfer noted and how libcurl ended it to a Response or a Failure."""
+        if transfer.bug is not None:
+            _raise(transfer.bug)
+        outcome, reason, detail = self._verdict(transfer, ending)
+        cut = transfer.cut
+        if transfer.status and transfer.body.size and outcome is Outcome.UNREACHABLE:
+            if reason == "timeout.body":
+                cut, reason = "time", ""
+            elif reason in faults.MENDABLE and transfer.lease.last:
+                cut, reason = "disconnect", ""
+        if not reason:
+            return self._response(transfer, target, started, dns, cut)
+        if reason.startswith(("connect.", "timeout.connect")):
+            self._names.forget(target.host)
+        transfer.drop()
+        ip, timings = transfer.handle.getinfo(pycurl.PRIMARY_IP), transfer.timings(dns)
+        return Failure(outcome, reason, detail, started, timings, ip, transfer.status)
+
+    def _verdict(self, transfer: Transfer, ending: Ending) -> tuple[Outcome, str, str]:
+        """(outcome, reason, detail); reason "" when there is an answer to hand on."""
+        code, message = ending
+        proxied = self._guard.proxy is not None
+        if transfer.skip:
+            return Outcome.SKIPPED, transfer.skip, ""
+        if transfer.fault:
+            return Outcome.UNREACHABLE, transfer.fault, _line(transfer)
+        if proxied and transfer.status == 407:
+            return Outcome.UNREACHABLE, "proxy", "the proxy asks for credentials"
+        if transfer.status and (code == 0 or transfer.whole or transfer.cut):
+            return Outcome.OK, "", ""
+        if code == 0:
+            return Outcome.UNREACHABLE, "conn_reset", "the header has no end"
+        if code == faults.CONNECT and transfer.refused and not transfer.opened:
+            return Outcome.BLOCKED, BLOCKED, transfer.refused
+        number = transfer.handle.getinfo(pycurl.OS_ERRNO)
+        phase = transfer.phase()
+        return Outcome.UNREACHABLE, faults.reason(code, number, message, phase=phase, proxied=proxied), message
+
+    def _response(self, transfer: Transfer, target: Target, started: float, dns: float, cut: str) -> Response:
+        body = transfer.body.body()
+        chunked = transfer.payload is not transfer.body
+        response = Response(
+            transfer.lease.request.url,
+            transfer.status,
+            PROTOCOLS.get(transfer.handle.getinfo(pycurl.INFO_HTTP_VERSION), "http/1.1"),
+            transfer.head,
+            transfer.headers,
+            body,
+            transfer.payload.body() if chunked else body,
+            heads.without_secrets(transfer.request_head),
+            started,
+            transfer.timings(dns),
+            transfer.handle.getinfo(pycurl.PRIMARY_IP),
+            cut,
+            self._tls_of(transfer) if target.scheme == "https" else "",
+        )
+        self._budget.hold(response, transfer.body.memory + (transfer.payload.memory if chunked else 0))
+        return response
+
+    def _tls_of(self, transfer: Transfer) -> str:
+        """libcurl tells the version and cipher once per connection: remembered by its number."""
+        number = transfer.handle.getinfo(pycurl.CONN_ID)
+        if transfer.tls:
+            self._tls[number] = transfer.tls
+            if len(self._tls) > TLS_KNOWN_MAX:
+                self._tls.popitem(last=False)
+        return self._tls.get(number, "")
+
+    def _sweep(self) -> None:
+        """Deadlines, and pauses that are over. One timer for all transfers, none without."""
+        now, wire = self._clock.monotonic(), self._wire
+        self._sweeper = None
+        if wire is None or not self._active:
+            return
+        for transfer in list(self._active):
+            if phase := transfer.overdue(now):
+                wire.stop(transfer.handle, (faults.TIMED_OUT, f"deadline of {phase}"))
+        self._resume()
+        self._sweeper = asyncio.get_running_loop().call_later(self._sweep_s, self._sweep)
+
+    def _resume(self) -> None:
+        for transfer in list(self._active):
+            if transfer.paused and self._wire and not self._budget.must_wait(0) and (code := transfer.resume()):
+                self._wire.stop(transfer.handle, (code, "ended while resuming"))
+
+
+def _sweep_s(config: Config) -> float:
+    shortest = min(
+        config.connect_timeout_s,
+        config.tls_timeout_s,
+        config.header_timeout_s,
+        config.body_timeout_s,
+        config.low_speed_s,
+    )
+    return max(0.01, min(SWEEP_S, shortest / 4))
+
+
+def _raise(bug: Exception) -> None:
+    """A bug, or a disk without room (the two that are not the web's fault)."""
+    if isinstance(bug, OSError) and bug.errno in (errno.ENOSPC, errno.EDQUOT):
+        raise DiskFull(f"no room for a body: {bug}") from bug
+    raise bug
+
+
+def _line(transfer: Transfer) -> str:
+    """The line at fault, readable."""
+    return transfer.lines[-1][:200].decode("latin-1").strip() if transfer.lines else ""

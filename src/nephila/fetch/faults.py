@@ -1,0 +1,63 @@
+"""What libcurl's error numbers mean to a crawl: one table from (code, errno, phase) to a reason.
+
+The numbers are curl's own (libcurl-errors(3)); not all have a name in pycurl.
+"""
+
+from __future__ import annotations
+
+import errno
+
+OK, UNSUPPORTED, BAD_URL, CONNECT, BAD_REPLY, TIMED_OUT, WRITE, PARTIAL, RECEIVE = 0, 1, 3, 7, 8, 28, 23, 18, 56
+
+REASONS = {
+    UNSUPPORTED: "bad_status_line",
+    BAD_URL: "bad_url",
+    5: "proxy",
+    6: "dns.temporary",
+    CONNECT: "connect.failed",
+    BAD_REPLY: "bad_header",
+    16: "http2",
+    PARTIAL: "short_body",
+    35: "tls.handshake",
+    51: "tls.certificate",
+    52: "empty_reply",
+    55: "conn_reset",
+    RECEIVE: "conn_reset",
+    58: "tls.handshake",
+    59: "tls.handshake",
+    60: "tls.certificate",
+    80: "tls.handshake",
+    83: "tls.certificate",
+    90: "tls.certificate",
+    91: "tls.certificate",
+    92: "http2",
+    97: "proxy",
+    98: "tls.handshake",
+    100: "header_too_large",
+}
+CONNECT_ERRNO = {
+    errno.ECONNREFUSED: "connect.refused",
+    errno.ENETUNREACH: "connect.unreachable",
+    errno.EHOSTUNREACH: "connect.unreachable",
+    errno.ENETDOWN: "connect.unreachable",
+    errno.ETIMEDOUT: "timeout.connect",
+}
+MENDABLE = frozenset({"short_body", "bad_chunk", "conn_reset", "http2"})
+"""Faults that can strike in the middle of a body: what came before is worth keeping when no try is left."""
+
+
+def reason(code: int, number: int, message: str, *, phase: str, proxied: bool) -> str:
+    """The reason for libcurl's error `code`; `number` is OS_ERRNO, `phase` where the transfer stood."""
+    if code == CONNECT:
+        return "proxy" if proxied else CONNECT_ERRNO.get(number, "connect.failed")
+    if code == TIMED_OUT:
+        return f"timeout.{phase}"
+    if proxied and "CONNECT" in message:
+        return "proxy"
+    if code == RECEIVE and "chunk" in message:
+        return "bad_chunk"
+    if code == 35 and "wrong version number" in message:
+        return "tls.plain"  # OpenSSL's words for an answer that is no TLS record: plain HTTP on this port
+    if code == UNSUPPORTED and phase == "connect":
+        return "bad_url"
+    return REASONS.get(code, "connect.failed" if phase in ("connect", "tls") else "conn_reset")

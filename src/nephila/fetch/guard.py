@@ -1,0 +1,149 @@
+"""Which addresses may be connected: nothing inside private networks unless the user said so.
+
+A page can name any host, and a name can resolve to any address, also to another one a second later. So the question is
+asked when a socket is about to be opened, of the address itself: a refused one never sees a packet. Ranges: RFC 6890
+(special-purpose addresses), RFC 6598 (shared), RFC 6052 (NAT64), RFC 3056 (6to4), RFC 4380 (Teredo).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import urlsplit
+
+from nephila.errors import ConfigError
+
+PROXY_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
+
+IPV4 = [
+    (ipaddress.IPv4Network(network), name)
+    for network, name in (
+        ("0.0.0.0/8", "unspecified"),
+        ("10.0.0.0/8", "private"),
+        ("100.64.0.0/10", "shared"),
+        ("127.0.0.0/8", "loopback"),
+        ("168.63.129.16/32", "metadata"),
+        ("169.254.169.254/32", "metadata"),
+        ("169.254.0.0/16", "link-local"),
+        ("172.16.0.0/12", "private"),
+        ("192.0.0.0/24", "reserved"),
+        ("192.0.2.0/24", "documentation"),
+        ("192.168.0.0/16", "private"),
+        ("198.18.0.0/15", "benchmark"),
+        ("198.51.100.0/24", "documentation"),
+        ("203.0.113.0/24", "documentation"),
+        ("224.0.0.0/4", "multicast"),
+        ("240.0.0.0/4", "reserved"),
+    )
+]
+IPV6 = [
+    (ipaddress.IPv6Network(network), name)
+    for network, name in (
+        ("::/128", "unspecified"),
+        ("::1/128", "loopback"),
+        ("fc00::/7", "private"),
+        ("fe80::/10", "link-local"),
+        ("fec0::/10", "private"),
+        ("ff00::/8", "multicast"),
+        ("2001:2::/48", "benchmark"),
+        ("2001:db8::/32", "documentation"),
+    )
+]
+UNICAST = ipaddress.IPv6Network("2000::/3")
+TUNNELS = [
+    (ipaddress.IPv6Network("64:ff9b::/96"), 0),
+    (ipaddress.IPv6Network("::/96"), 0),
+    (ipaddress.IPv6Network("2002::/16"), 80),
+]
+"""IPv6 ranges with an IPv4 address inside, and how many bits lie to the right of it."""
+
+
+class Guard:
+    """The rules of one client. They never change during its life, so an open connection need not be asked again.
+
+    `allowed`: host:port pairs of seeds that are private themselves; `resolve`: HOST:PORT:ADDR[,ADDR…] as configured;
+    `proxy`: the configured proxy, which may lie anywhere.
+    """
+
+    def __init__(
+        self, allow_private: bool, allowed: frozenset[tuple[str, int]], resolve: list[str], proxy: str = ""
+    ) -> None:
+        self.pinned = dict(map(pin, resolve))
+        self.proxy = proxy_peer(proxy) if proxy else None
+        self._open = allow_private
+        self._allowed = allowed | ({self.proxy} if self.proxy else set())
+
+    def refusal(self, host: str, port: int, address: str) -> str:
+        """ "" when `address` may be connected for host:port, else what kind of address it is."""
+        if self._open or (host, port) in self._allowed or address in self.pinned.get((host, port), ()):
+            return ""
+        return special(address)
+
+    def refusal_by_name(self, host: str, port: int) -> str:
+        """The same for a target that a proxy will connect: only what the name itself gives away."""
+        if self._open or (host, port) in self._allowed or (host, port) in self.pinned:
+            return ""
+        if host == "localhost" or host.endswith(".localhost"):
+            return "loopback"
+        return special(host) if is_literal(host) else ""
+
+
+def special(address: str) -> str:
+    """ "" for an address of the public network, else the kind of range it lies in."""
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return "unreadable"
+    if isinstance(ip, ipaddress.IPv4Address):
+        return next((name for network, name in IPV4 if ip in network), "")
+    for network, name in IPV6:
+        if ip in network:
+            return name
+    inner = _inner(ip)
+    if inner is not None:
+        return special(str(inner))
+    return "" if ip in UNICAST else "reserved"
+
+
+def is_literal(host: str) -> bool:
+    """Whether a host is an IP address (an IPv6 one without its brackets)."""
+    return ":" in host or host.replace(".", "").isdigit()
+
+
+def pin(entry: str) -> tuple[tuple[str, int], tuple[str, ...]]:
+    """((host, port), addresses) of HOST:PORT:ADDR[,ADDR…]. Raises ConfigError when it does not read."""
+    host, _, rest = entry.partition(":")
+    port, _, text = rest.partition(":")
+    addresses = tuple(part.strip("[] ") for part in text.split(","))
+    try:
+        for address in addresses:
+            ipaddress.ip_address(address)
+        if not host or not 0 < int(port) < 65536:
+            raise ValueError
+    except ValueError:
+        raise ConfigError(f"resolve: {entry!r} must be HOST:PORT:ADDR, such as example.com:443:192.0.2.7") from None
+    return (host.lower(), int(port)), addresses
+
+
+def proxy_peer(proxy: str) -> tuple[str, int]:
+    """(host, port) of a proxy's URL. Raises ConfigError when it is none that can be used."""
+    try:
+        parts = urlsplit(proxy)
+        usual = PROXY_PORTS[parts.scheme]
+        peer = (parts.hostname or "").lower(), parts.port or usual
+    except (ValueError, KeyError):
+        peer = "", 0
+    if not peer[0]:
+        raise ConfigError("proxy: must be a URL such as http://HOST:PORT (schemes http, https, socks5, socks5h)")
+    return peer
+
+
+def _inner(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """The IPv4 address that an IPv6 one stands for."""
+    if ip.ipv4_mapped is not None:
+        return ip.ipv4_mapped
+    if ip.teredo is not None:
+        return ip.teredo[1]
+    for network, bits in TUNNELS:
+        if ip in network:
+            return ipaddress.IPv4Address(int(ip) >> bits & 0xFFFFFFFF)
+    return None

@@ -1,0 +1,161 @@
+"""From the configuration to libcurl's options: once per client, once per handle, and what differs per request."""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import pycurl  # type: ignore[import-untyped]
+
+from nephila import __version__
+from nephila.config import Config
+from nephila.errors import ConfigError
+from nephila.fetch.guard import is_literal
+from nephila.fetch.heads import SECRET_NAME
+from nephila.types import Lease
+
+CONNECT_SLACK_S = 5.0
+"""libcurl's own connect deadline stands behind ours by this much."""
+BUFFER_BYTES = 128 << 10
+HAPPY_EYEBALLS_TIMEOUT_MS = 271
+SUPPRESS_CONNECT_HEADERS = 265
+HEADERS = {
+    "accept": "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+    "accept-encoding": "Accept-Encoding: gzip, deflate, br, zstd",
+    "expect": "Expect:",
+}
+"""Sent unless the user says otherwise. No `Expect: 100-continue`: a login would wait a second for it."""
+CA_FILES = (
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+    "/opt/homebrew/etc/ca-certificates/cert.pem",
+)
+PORTS = {"http": 80, "https": 443}
+UNSAFE = re.compile(r"[\r\n\0]")
+NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+
+
+class Target(NamedTuple):
+    """Where a URL's request goes. `host` without brackets, lower case."""
+
+    origin: str
+    scheme: str
+    host: str
+    port: int
+    literal: bool
+
+
+@lru_cache(4096)
+def target_of(origin: str) -> Target:
+    """Read `scheme://authority`. Raises ValueError when it is not one that can be fetched."""
+    parts = urlsplit(origin)
+    host, port = (parts.hostname or "").lower(), parts.port or PORTS.get(parts.scheme, 0)
+    if not host or parts.scheme not in PORTS or parts.port == 0:
+        raise ValueError(f"not an http address: {origin[:200]}")
+    return Target(f"{parts.scheme}://{host}:{port}", parts.scheme, host, port, is_literal(host))
+
+
+def split(url: str) -> Target:
+    """The target of an absolute URL. Raises ValueError."""
+    if UNSAFE.search(url):
+        raise ValueError("a line end in a URL")
+    end = url.find("/", len("https://"))
+    return target_of(url if end < 0 else url[:end])
+
+
+class Setup:
+    """Raises ConfigError for settings that cannot be sent."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.user_agent = config.user_agent or f"nephila/{__version__}" + (
+            f" (+{config.contact})" if config.contact else ""
+        )
+        if UNSAFE.search(self.user_agent):
+            raise ConfigError("user_agent: must be one line")
+        given = dict(map(_header, config.header))
+        self._secret = [line for name, line in given.items() if SECRET_NAME.match(name)]
+        plain = {name: line for name, line in given.items() if not SECRET_NAME.match(name)}
+        self._plain = list({**HEADERS, **plain}.values())
+        self._origins = _origins(config.seeds) if self._secret else frozenset[str]()
+        self._ca_file = ca_file()
+        self.insecure = frozenset(host.lower().strip("[]") for host in config.insecure)
+        self.proxy_scheme = urlsplit(config.proxy).scheme if config.proxy else ""
+
+    def prepare(self, handle: pycurl.Curl) -> None:
+        """All that stays the same for every request of a handle."""
+        config, put = self.config, handle.setopt
+        put(pycurl.NOSIGNAL, 1)
+        put(pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS)
+        put(pycurl.FOLLOWLOCATION, 0)
+        put(pycurl.HTTP09_ALLOWED, 0)
+        put(pycurl.PATH_AS_IS, 1)
+        put(pycurl.NETRC, pycurl.NETRC_IGNORED)
+        put(pycurl.PROXY, config.proxy)
+        put(pycurl.NOPROXY, "")
+        put(SUPPRESS_CONNECT_HEADERS, 1)
+        put(pycurl.HEADEROPT, pycurl.HEADER_SEPARATE)
+        put(pycurl.HTTP_TRANSFER_DECODING, 0)
+        put(pycurl.HTTP_CONTENT_DECODING, 0)
+        put(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if config.http2 else pycurl.CURL_HTTP_VERSION_1_1)
+        put(pycurl.USERAGENT, self.user_agent)
+        put(pycurl.BUFFERSIZE, BUFFER_BYTES)
+        put(pycurl.CONNECTTIMEOUT_MS, int(1000 * (config.connect_timeout_s + config.tls_timeout_s + CONNECT_SLACK_S)))
+        put(HAPPY_EYEBALLS_TIMEOUT_MS, 300)
+        put(pycurl.TCP_KEEPALIVE, 1)
+        if self._ca_file:
+            put(pycurl.CAINFO, self._ca_file)
+
+    def headers(self, lease: Lease, target: Target) -> list[str]:
+        """The header lines of a request. Raises ValueError for a line end in a value."""
+        lines = self._plain
+        etag, modified = lease.request.validators
+        extra = [f"Cookie: {lease.cookie}"] if lease.cookie else []
+        if etag:
+            extra.append(f"If-None-Match: {etag}")
+        if modified:
+            extra.append(f"If-Modified-Since: {modified}")
+        if self._secret and target.origin in self._origins:
+            extra += self._secret
+        if any(map(UNSAFE.search, extra)):
+            raise ValueError("a line end in a header value")
+        return lines + extra if extra else lines
+
+    def resolves_target(self) -> bool:
+        """Whether the target's name is ours to resolve; most proxies do it themselves."""
+        return self.proxy_scheme in ("", "socks5")
+
+
+def ca_file() -> str:
+    """The file of trusted certificates: SSL_CERT_FILE, the system's, or "" (libcurl's own idea)."""
+    given = os.environ.get("SSL_CERT_FILE", "")
+    paths = (given, *CA_FILES, ssl.get_default_verify_paths().openssl_cafile)
+    return next((path for path in paths if path and Path(path).is_file()), "")
+
+
+def _header(text: str) -> tuple[str, str]:
+    """(lower-case name, line) of a `Name: value` from the configuration."""
+    name, colon, value = text.partition(":")
+    if not colon or not NAME.match(name) or not value.strip() or UNSAFE.search(text):
+        raise ConfigError("header: each must be one line 'Name: value'")
+    return name.lower(), f"{name}: {value.strip()}"
+
+
+def _origins(seeds: list[str]) -> frozenset[str]:
+    """The origins of the seeds: a secret header goes there and nowhere else."""
+    found = set()
+    for seed in seeds:
+        for url in (seed,) if "://" in seed else (f"https://{seed}", f"http://{seed}"):
+            try:
+                found.add(split(url).origin)
+            except ValueError:
+                continue
+    return frozenset(found)

@@ -1,0 +1,261 @@
+"""One request and what comes over the wire for it: a libcurl handle and the callbacks that collect an answer.
+
+Handles are used again and again: what stays the same is set once, and a request sets only what differs from the one
+before. libcurl's callbacks may neither raise nor touch the handle; they note why the transfer should end (`skip`,
+`fault`, `cut`, `whole`, `bug`) and return a number that makes libcurl end it. Who awaits the transfer reads the notes.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import pycurl  # type: ignore[import-untyped]
+
+from nephila.fetch import heads
+from nephila.fetch.budget import Budget, Store
+from nephila.fetch.chunked import Dechunker
+from nephila.fetch.guard import Guard
+from nephila.fetch.setup import Setup, Target
+from nephila.fetch.wanted import Wanted
+from nephila.types import Lease, Timings
+
+INTERIM_MAX = 20
+"""More 1xx answers than this before the final one are an attack."""
+END = -1
+END_BODY = 0
+PAUSE: int = pycurl.WRITEFUNC_PAUSE
+TLS_TEXT = b"SSL connection using "
+OUT, TEXT, TLS_OUT = pycurl.INFOTYPE_HEADER_OUT, pycurl.INFOTYPE_TEXT, pycurl.INFOTYPE_SSL_DATA_OUT
+
+
+class Transfer:
+    """Made once per simultaneous request; `begin` starts it anew."""
+
+    def __init__(self, setup: Setup, budget: Budget, guard: Guard, wanted: Wanted | None) -> None:
+        self._setup, self._budget, self._guard, self._wanted = setup, budget, guard, wanted
+        self._headers_set: list[str] = []
+        self._pinned = ""
+        self._verified, self._method_set = True, "GET"
+        self.handle = handle = pycurl.Curl()
+        setup.prepare(handle)
+        handle.setopt(pycurl.HEADERFUNCTION, self._on_header)
+        handle.setopt(pycurl.WRITEFUNCTION, self._on_body)
+        handle.setopt(pycurl.OPENSOCKETFUNCTION, self._on_open)
+        handle.setopt(pycurl.DEBUGFUNCTION, self._on_debug)
+        handle.setopt(pycurl.VERBOSE, 1)
+        self.rest()
+
+    def begin(self, lease: Lease, target: Target, headers: list[str], addresses: tuple[str, ...], now: float) -> None:
+        """Get ready. `addresses`: what the target's name resolves to, empty when nobody asked."""
+        self.lease, self.begun, self.head_at = lease, now, 0.0
+        self.peer = self._guard.proxy or (target.host, target.port)
+        self.status = self.opened = self._interim = 0
+        self.refused = self.skip = self.fault = self.cut = self.tls = ""
+        self.request_head = b""
+        self.whole = self.paused = self._shut = False
+        self.bug: Exception | None = None
+        self._dechunker: Dechunker | None = None
+        self._mark = 0.0, 0
+        self._tls_begun, self._tls_at = False, 0.0
+        self._set(lease, target, headers, addresses)
+
+    def rest(self) -> None:
+        """Let go of what came: it belongs to somebody else now."""
+        self.body = self.payload = Store(self._budget)
+        self.lines: list[bytes] = []
+        self.head = b""
+        self.headers: list[tuple[str, str]] = []
+
+    def overdue(self, now: float) -> str:
+        """The phase whose deadline has passed, or ""."""
+        config, phase = self._setup.config, self.phase()
+        if phase == "body":
+            return self._overdue_body(now)
+        age = now - self.begun
+        if phase == "headers":
+            late = age - self.handle.getinfo(pycurl.PRETRANSFER_TIME) > config.header_timeout_s
+        elif phase == "tls":
+            self._tls_at = self._tls_at or now
+            late = now - self._tls_at > config.tls_timeout_s
+        else:
+            late = age > config.connect_timeout_s
+        return phase if late else ""
+
+    def phase(self) -> str:
+        """Where it stands: connect, tls, headers or body."""
+        if self.status:
+            return "body"
+        if self.handle.getinfo(pycurl.PRETRANSFER_TIME) > 0:
+            return "headers"
+        return "tls" if self._tls_begun else "connect"
+
+    def resume(self) -> int:
+        """Go on after a pause. Returns libcurl's error, 0 when there is none."""
+        self.paused = False
+        try:
+            self.handle.pause(pycurl.PAUSE_CONT)
+        except pycurl.error as error:
+            return int(error.args[0])
+        return 0
+
+    def timings(self, dns: float) -> Timings:
+        """Phases that a kept connection did not need are 0. `dns`: seconds that our own look-up took."""
+        ask = self.handle.getinfo
+        connect = tls = 0.0
+        if self.opened:
+            connect, tls = ask(pycurl.CONNECT_TIME), ask(pycurl.APPCONNECT_TIME)
+        sent, first, total = ask(pycurl.PRETRANSFER_TIME), ask(pycurl.STARTTRANSFER_TIME), ask(pycurl.TOTAL_TIME)
+        return Timings(
+            dns, connect and dns + connect, tls and dns + tls, sent and dns + sent, first and dns + first, dns + total
+        )
+
+    def drop(self) -> None:
+        """Nobody wants what came."""
+        self.body.drop()
+        self.payload.drop()
+
+    def _set(self, lease: Lease, target: Target, headers: list[str], addresses: tuple[str, ...]) -> None:
+        put = self.handle.setopt
+        put(pycurl.URL, lease.request.url)
+        if headers != self._headers_set:
+            put(pycurl.HTTPHEADER, headers)
+            self._headers_set = headers
+        self._pin(target, addresses)
+        verified = target.host not in self._setup.insecure
+        if verified != self._verified:
+            put(pycurl.SSL_VERIFYPEER, int(verified))
+            put(pycurl.SSL_VERIFYHOST, 2 if verified else 0)
+            self._verified = verified
+        if lease.request.method != "GET" or self._method_set != "GET":
+            self._set_method(lease.request.method, lease.request.body)
+
+    def _pin(self, target: Target, addresses: tuple[str, ...]) -> None:
+        """Give libcurl the addresses; with `+` they age in its cache like answers of its own."""
+        pinned = ",".join(f"[{a}]" if ":" in a else a for a in addresses)
+        if pinned:
+            self.handle.setopt(pycurl.RESOLVE, [f"+{target.host}:{target.port}:{pinned}"])
+        elif self._pinned:
+            self.handle.unsetopt(pycurl.RESOLVE)
+        self._pinned = pinned
+
+    def _set_method(self, method: str, body: bytes) -> None:
+        put = self.handle.setopt
+        put(pycurl.HTTPGET, 1)
+        self.handle.unsetopt(pycurl.CUSTOMREQUEST)
+        put(pycurl.NOBODY, int(method == "HEAD"))
+        if method not in ("GET", "HEAD"):
+            put(pycurl.POST, 1)
+            put(pycurl.POSTFIELDS, body)
+            put(pycurl.CUSTOMREQUEST, method)
+        elif method == "GET":
+            put(pycurl.HTTPGET, 1)
+        self._method_set = method
+
+    def _on_open(self, _purpose: int, address: Any) -> Any:
+        """A connection is about to be made: the guard's moment."""
+        ip = str(address.addr[0])
+        if kind := self._guard.refusal(*self.peer, ip):
+            self.refused = f"{ip} is {kind}"
+            return pycurl.SOCKET_BAD
+        try:
+            opened = _Socket(address.family, address.socktype, address.protocol)
+        except OSError:  # no IPv6 here, or no descriptor left: libcurl tries the next address
+            return pycurl.SOCKET_BAD
+        self.opened += 1
+        return opened
+
+    def _on_header(self, line: bytes) -> int | None:
+        self.lines.append(line)
+        if line != b"\r\n" and line != b"\n":
+            return None
+        try:
+            return self._on_head()
+        except Exception as error:
+            self.bug = error
+            return END
+
+    def _on_head(self) -> int | None:
+        """A header block is complete. 1xx is not an answer yet (RFC 9110 section 15.2), trailers are not headers.
+
+        libcurl ends a head beyond 300 kB or 5,000 lines by itself, so no more than that waits here.
+        """
+        if self.status:
+            return None
+        self.head = b"".join(self.lines)
+        status = heads.status_of(self.lines[0])
+        if len(self.head) > self._setup.config.header_bytes_max:
+            self.fault = "header_too_large"
+            return END
+        if 100 <= status < 200 and status != 101 and self._interim < INTERIM_MAX:
+            self._interim += 1
+            self.lines.clear()
+            return None
+        if status < 200:
+            self.fault = "bad_header" if self._interim else "bad_status_line"
+            return END
+        self.headers = heads.parse(self.head)
+        chunked, has_length, problem = heads.framing(self.headers)
+        if problem:
+            self.fault = "bad_header"
+            return END
+        if chunked and self.lines[0].startswith(b"HTTP/1"):
+            self._dechunker, self._shut = Dechunker(), has_length
+            self.payload = Store(self._budget)
+        self.status = status
+        self.skip = self._wanted(self.lease, self.headers) if self._wanted else ""
+        return END if self.skip else None
+
+    def _on_body(self, data: bytes) -> int | None:
+        if not self.status:
+            self.fault = "bad_status_line"
+            return END_BODY
+        if self._budget.must_wait(len(data)):
+            self.paused = True
+            return PAUSE
+        room = self._setup.config.body_bytes_max - self.body.size
+        if len(data) > room:
+            data, self.cut = data[:room], "length"
+        try:
+            self._take(data)
+        except Exception as error:
+            self.bug = error
+        return END_BODY if self.cut or self.whole or self.bug else None
+
+    def _take(self, data: bytes) -> None:
+        self._budget.came(len(data))
+        self.body.add(data)
+        if self._dechunker is not None:
+            if plain := self._dechunker.feed(data):
+                self.payload.add(plain)
+            self.whole = self._shut and self._dechunker.done
+
+    def _on_debug(self, kind: int, data: bytes) -> None:
+        """The request as sent is told here only. A tunnel's CONNECT, or a try on a dead connection, comes before it."""
+        if kind == OUT:
+            self.request_head = data if self.request_head.endswith(b"\r\n\r\n") else self.request_head + data
+        elif kind == TEXT and data.startswith(TLS_TEXT):
+            self.tls = " ".join(data[len(TLS_TEXT) :].decode("latin-1").split(" / ")[:2]).strip()
+        elif kind == TLS_OUT:
+            self._tls_begun = True
+
+    def _overdue_body(self, now: float) -> str:
+        """The whole body has a deadline, and a window in which some bytes must come; our own pauses do not count."""
+        config = self._setup.config
+        if not self.head_at:
+            self.head_at, self._mark = now, (now, self.body.size)
+        if now - self.head_at > config.body_timeout_s:
+            return "body"
+        since, size = self._mark
+        if self.paused or now - since < config.low_speed_s:
+            self._mark = (now, self.body.size) if self.paused else self._mark
+            return ""
+        self._mark = now, self.body.size
+        return "body" if self.body.size - size < config.low_speed_bytes * (now - since) else ""
+
+
+class _Socket(socket.socket):
+    """libcurl works on a duplicate of what it is handed: this one closes when it is let go."""
+
+    def __del__(self) -> None:
+        self.close()

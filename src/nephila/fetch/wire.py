@@ -1,0 +1,96 @@
+"""libcurl on the running event loop: the multi-socket interface (libcurl-multi(3)), nothing else.
+
+libcurl says which sockets it wants watched and when it wants to be woken; the loop says what happened. A transfer is a
+future that resolves to (curl code, message); it never raises.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pycurl  # type: ignore[import-untyped]
+
+Ending = tuple[int, str]
+
+
+class Wire:
+    """One CurlMulti. Made inside a running loop and used on that loop only; `connections` idle ones × 4 are kept open."""
+
+    def __init__(self, connections: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._running: dict[pycurl.Curl, asyncio.Future[Ending]] = {}
+        self._watched: dict[int, int] = {}
+        self._timer: asyncio.Handle | None = None
+        self._multi = pycurl.CurlMulti()
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
+        self._multi.setopt(pycurl.M_MAXCONNECTS, max(16, 4 * connections))
+
+    def start(self, handle: pycurl.Curl) -> asyncio.Future[Ending]:
+        done = self._running[handle] = self._loop.create_future()
+        self._multi.add_handle(handle)
+        return done
+
+    def stop(self, handle: pycurl.Curl, ending: Ending) -> None:
+        """End a transfer now; its connection is closed, since the rest of the answer would still come over it."""
+        done = self._running.pop(handle, None)
+        if done is not None:
+            self._multi.remove_handle(handle)
+            if not done.done():
+                done.set_result(ending)
+
+    def close(self) -> None:
+        """Who still waits is cancelled."""
+        for handle, done in list(self._running.items()):
+            done.cancel()
+            self.stop(handle, (pycurl.E_ABORTED_BY_CALLBACK, "closed"))
+        self._multi.close()
+        self._on_timer(-1)
+        for fd in list(self._watched):
+            self._watch(fd, 0)
+
+    def _on_socket(self, what: int, fd: int, _multi: object, _data: object) -> None:
+        self._watch(fd, 0 if what == pycurl.POLL_REMOVE else what)
+
+    def _watch(self, fd: int, want: int) -> None:
+        had = self._watched.get(fd, 0)
+        if want:
+            self._watched[fd] = want
+        else:
+            self._watched.pop(fd, None)
+        changed = had ^ want
+        if changed & pycurl.POLL_IN:
+            if want & pycurl.POLL_IN:
+                self._loop.add_reader(fd, self._act, fd, pycurl.CSELECT_IN)
+            else:
+                self._loop.remove_reader(fd)
+        if changed & pycurl.POLL_OUT:
+            if want & pycurl.POLL_OUT:
+                self._loop.add_writer(fd, self._act, fd, pycurl.CSELECT_OUT)
+            else:
+                self._loop.remove_writer(fd)
+
+    def _on_timer(self, wait_ms: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if wait_ms == 0:
+            self._timer = self._loop.call_soon(self._act, pycurl.SOCKET_TIMEOUT, 0)
+        elif wait_ms > 0:
+            self._timer = self._loop.call_later(wait_ms / 1000, self._act, pycurl.SOCKET_TIMEOUT, 0)
+
+    def _act(self, fd: int, event: int) -> None:
+        self._multi.socket_action(fd, event)
+        more = 1
+        while more:
+            more, whole, broken = self._multi.info_read()
+            for handle in whole:
+                self._end(handle, (0, ""))
+            for handle, code, message in broken:
+                self._end(handle, (code, message))
+
+    def _end(self, handle: pycurl.Curl, ending: Ending) -> None:
+        self._multi.remove_handle(handle)
+        done = self._running.pop(handle, None)
+        if done is not None and not done.done():
+            done.set_result(ending)

@@ -1,0 +1,511 @@
+"""The front process of a crawl: opens a job folder, runs it to its end, leaves it sound.
+
+Order at the start: lock, crawl.toml, archive files cut to what is committed, database, scheduler, workers. Order at the end:
+workers gone, last commit, lock released. Whatever happens in between, the folder can be opened again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import random
+import secrets
+import signal
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nephila import __version__, control, db, events, resume, settings, trouble
+from nephila.archive.warc import repair
+from nephila.clock import SystemClock
+from nephila.config import Config
+from nephila.crew import Crew, Hand, launch
+from nephila.engine import Hooks
+from nephila.errors import Damaged, DiskFull, JobError
+from nephila.frontier import patience
+from nephila.frontier.batch import Batch, Committed
+from nephila.frontier.local import LocalFrontier
+from nephila.frontier.scheduler import Scheduler
+from nephila.frontier.seen.exact import ExactSeen
+from nephila.frontier.sqlite import SqliteStore
+from nephila.job import (
+    CODES,
+    Ending,
+    Note,
+    Step,
+    WorkerSpec,
+    allowed_of,
+    archive_name,
+    build_engine,
+    export,
+    requests_of,
+    scope_of,
+)
+from nephila.url.key import Fingerprints
+from nephila.url.parse import host_of, seed
+
+WORKERS_MAX = 8
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def crawl(
+    folder: Path,
+    config: Config,
+    *,
+    given: Sequence[str] = (),
+    fresh: bool = False,
+    retry: Iterable[str] = (),
+    observe: Callable[[dict[str, Any]], None] | None = None,
+    observe_s: float = 1.0,
+    note: Note = lambda sentence: None,
+    step: Step = lambda name: None,
+    engine: str = "",
+) -> Ending:
+    """Run the job in `folder` until it ends. Blocks. Raises ConfigError, JobError or Damaged before anything is fetched.
+
+    `given` are the seeds named this time (`config.seeds` has those of before, too): at least one has to be the job's own.
+    `observe(status)` is called about every `observe_s` seconds; `note` hears sentences for the user; `engine` names another
+    builder of the workers' engines (`module:function`), `step(name)` is called around every durable step (tests).
+    """
+    requests_of(config)  # a wrong address is said before a folder is made
+    front = Front(folder, config, note=note, step=step)
+    with front.locked(fresh=fresh):
+        over = front.open(list(retry), given)
+        if over is not None:
+            return over
+        hired = front.hire(engine)
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            ending = runner.run(front.run(hired, observe, observe_s, engine))
+        if config.mirror and ending.reason != "disk":
+            note(export("mirror", folder, None))
+        return ending
+
+
+def workers_of(config: Config) -> int:
+    """How many worker processes: one per core, at most eight, unless the user said."""
+    return min(os.cpu_count() or 1, WORKERS_MAX) if config.workers < 0 else config.workers
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop
+
+
+class Front:
+    """One job folder, open. `locked` around everything, then `open`, then `run`."""
+
+    def __init__(self, folder: Path, config: Config, *, note: Note, step: Step) -> None:
+        self.folder, self.config = folder, config
+        self._say, self._step = note, step
+        self._seeds = requests_of(config)
+        self._log: events.Log | None = None
+        self._stops = 0
+        self._crew: Crew | None = None
+        self._local: asyncio.Task[None] | None = None
+        self.hooks = ""
+        """`module:Class` for the workers."""
+
+    # --- opening ----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def locked(self, *, fresh: bool) -> Iterator[None]:
+        """The folder is ours (0700), and is a job or empty. `fresh` renames what is there; nothing is deleted."""
+        with trouble.told(self.folder):
+            yield from self._locked(fresh)
+
+    def _locked(self, fresh: bool) -> Iterator[None]:
+        self._check_folder()
+        lock = control.JobLock(self.folder)
+        lock.acquire()
+        try:
+            if fresh and (self.folder / "crawl.toml").exists():
+                lock = self._start_anew(lock)
+            self._lock = lock
+            yield
+        finally:
+            lock.release()
+            if self._log is not None:
+                self._log.close()
+
+    def _check_folder(self) -> None:
+        folder = self.folder
+        if folder.exists() and not folder.is_dir():
+            raise JobError(f"{folder} is a file, not a folder: choose another place with -o DIR")
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            names = {entry.name for entry in folder.iterdir()}
+        except OSError as error:
+            raise JobError(f"{folder} cannot be used: {error.strerror}") from error
+        if names and not names & {"crawl.toml", "crawl.db", "crawl.db.at", "lock"}:
+            raise JobError(f"{folder} is not empty and holds no crawl: choose another place with -o DIR")
+
+    def _start_anew(self, lock: control.JobLock) -> control.JobLock:
+        kept = self.folder.with_name(f"{self.folder.name}.{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}")
+        lock.release()
+        self.folder.rename(kept)
+        self.folder.mkdir(mode=0o700)
+        self._say(f"the former crawl was renamed to {kept}")
+        fresh = control.JobLock(self.folder)
+        fresh.acquire()
+        return fresh
+
+    def open(self, retry: list[str], given: Sequence[str] = ()) -> Ending | None:
+        """Everything up to the first request. An Ending when there is nothing to do."""
+        toml = self.folder / "crawl.toml"
+        old = settings.load({}, {}, None, toml) if toml.exists() else None
+        if old is not None and given:
+            self._refuse_another_job(old, given)
+        changed = settings.changes(old, self.config) if old else []
+        settings.refuse_fixed(changed)
+        self._store = self._open_store()
+        (self.folder / "archive").mkdir(mode=0o700, exist_ok=True)
+        self._log = events.Log(self.folder / "log.jsonl")
+        meta = self._store.meta()
+        known = "fingerprint_key" in meta
+        if not known:
+            first = {"fingerprint_key": str(secrets.randbits(64)), "name": archive_name(self._seeds)}
+            with self._store.transaction():  # all or nothing: the disk may be full
+                self._store.set_meta(first)
+        settings.write(self.config, toml)
+        self._meta = meta = self._store.meta()
+        self._recover()
+        widened = tuple(msgspec.json.decode(meta.get("widened", "[]"), type=list[str]))
+        self._scope = scope_of(self.config, self._seeds, widened)
+        if known:
+            self._carry_on(old, changed, retry)
+        self._scheduler = self._make_scheduler()
+        added = self._scheduler.put(self._seeds)
+        if known and added:
+            self._say(f"{added} new seeds were added")
+        self._ask_for_contact()
+        return self._already_over(meta, known)
+
+    def _refuse_another_job(self, old: Config, given: Sequence[str]) -> None:
+        known = {seed(text)[0] for text in old.seeds}
+        if known and not any(seed(text)[0] in known for text in given):
+            first = next(iter(old.seeds))
+            raise JobError(
+                f"{self.folder} holds another crawl (of {first}): choose another folder with -o DIR;"
+                f" to add this address to that crawl, give {first} as well"
+            )
+
+    def _open_store(self) -> SqliteStore:
+        if self.config.state_dir:
+            place = Path(self.config.state_dir).absolute()
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.folder / "crawl.db.at").write_text(f"{place}\n")
+        path = db.database(self.folder)
+        self._refuse_lost_database(path)
+        c = self.config
+        return _Store(
+            path,
+            order_name=c.order,
+            max_depth=c.max_depth,
+            durable=c.durability == "power",
+            min_free=c.min_free,
+            step=self._step,
+        )
+
+    def _refuse_lost_database(self, path: Path) -> None:
+        """A crawl that was started has a database; without it nothing may begin as if it had not."""
+        archive = self.folder / "archive"
+        started = (self.folder / "log.jsonl").exists() or (archive.is_dir() and any(archive.iterdir()))
+        if started and (not path.exists() or not path.stat().st_size):
+            what = "empty" if path.exists() else "missing"
+            raise Damaged(f"{path} is {what}, but {self.folder} holds a crawl: put it back, or start anew with --fresh")
+
+    def _recover(self) -> None:
+        """Archive files of a process that died are cut to what is committed, before anybody writes again."""
+        for event, fields in resume.repair_archives(self._store, self.folder / "archive", self._meta["name"]):
+            self._note(event, **fields)
+
+    def _carry_on(self, old: Config | None, changed: list[settings.Change], retry: list[str]) -> None:
+        for change in changed:
+            if change.key != "seeds":
+                self._note("config.changed", key=change.key, old=str(change.old), new=str(change.new))
+        for sentence in resume.apply(self._store, self.config, old or self.config, self._scope, retry):
+            self._say(sentence)
+
+    def _make_scheduler(self) -> Scheduler:
+        c = self.config
+        seen = ExactSeen(depths=c.max_depth >= 0)
+        snapshot = self._store.load(seen)
+        scheduler = Scheduler(
+            c,
+            self._store,
+            snapshot,
+            seen=seen,
+            scope=self._scope,
+            fingerprint=Fingerprints(int(snapshot.meta["fingerprint_key"])),
+            clock=SystemClock(),
+            rng=random.Random(secrets.randbits(64)),
+            note=self._note,
+        )
+        queued = scheduler.status()["queued"]
+        if snapshot.visit_id:
+            self._note("crawl.resume", queued=queued, done=sum(snapshot.outcomes.values()))
+            if queued:
+                self._say(f"carrying on: {sum(snapshot.outcomes.values())} URLs are done, {queued} are queued")
+        else:
+            self._note("crawl.start", version=__version__, seeds=len(self._seeds), workers=workers_of(c))
+        return scheduler
+
+    def _ask_for_contact(self) -> None:
+        c = self.config
+        public = not all(patience.is_private(host_of(request.url)) for request in self._seeds)
+        if public and not c.contact and not c.user_agent:
+            self._say("please say who crawls: --contact you@example.org (or your page) becomes part of the User-Agent")
+
+    def _already_over(self, meta: dict[str, str], known: bool) -> Ending | None:
+        ended = self._scheduler.ended
+        if ended is None:
+            return None
+        text = ""
+        if known and ended.reason == "finished" and meta.get("state") == "finished":
+            text = f"finished on {meta.get('ended', '?')}; `revisit` fetches what changed, `--fresh` starts anew"
+        ending = self._ending(text)
+        self._scheduler.close(ending.reason, meta.get("ended", "") if known else "")
+        return ending
+
+    # --- running ----------------------------------------------------------------------------------------------------
+
+    def hire(self, engine: str) -> list[Hand]:
+        """Workers start before the event loop does, so that they import while we get ready."""
+        seconds = self.config.read_seconds_max
+        return [launch(n, read_seconds_max=seconds, engine=engine) for n in range(1, workers_of(self.config) + 1)]
+
+    async def run(
+        self,
+        hired: list[Hand],
+        observe: Callable[[dict[str, Any]], None] | None,
+        observe_s: float,
+        engine: str = "",
+        hooks: Hooks | None = None,
+        signals: bool = True,
+    ) -> Ending:
+        """The crawl itself. Returns when it ended and all is committed."""
+        loop = asyncio.get_running_loop()
+        self._store.start(loop.call_soon_threadsafe)
+        self._scheduler.attach(loop.call_later)
+        failure: BaseException | None = None
+        try:
+            async with control.control_socket(self) as path:
+                self._lock.publish(path)
+                with self._signals(loop) if signals else contextlib.nullcontext():
+                    watcher = loop.create_task(self._observe(observe, observe_s))
+                    try:
+                        await self._work(hired, engine, hooks)
+                    finally:
+                        watcher.cancel()
+        except DiskFull as error:
+            failure = error
+        except BaseException:
+            await self._scheduler.flush()
+            self._close()
+            raise
+        await self._scheduler.flush()
+        disk = Ending(CODES["disk"], "disk", str(failure))
+        ending = self._ending("") if failure is None else self._end(disk)
+        self._close(ending.reason)
+        if observe is not None:
+            observe(self.status() | {"state": ending.reason})
+        return ending
+
+    def _close(self, state: str = "") -> None:
+        """Without room the database's log cannot be folded into it; all that is committed is in the two, and the next start
+        does it."""
+        try:
+            self._scheduler.close(state)
+        except sqlite3.OperationalError as error:
+            self._note("disk.low", text=str(error))
+
+    def on_commit(self, committed: Callable[[list[int]], None], slow: Callable[[], bool]) -> None:
+        """Tell `committed` the url ids of each commit; while `slow()` is true no new lease is given out."""
+        self._scheduler.on_commit, self._scheduler.hold = committed, slow
+
+    def poke(self) -> None:
+        """What `slow()` says may have changed."""
+        self._scheduler.on_change()
+
+    async def _work(self, hired: list[Hand], engine: str, hooks: Hooks | None) -> None:
+        c = self.config
+        if not hired:
+            await self._work_alone(hooks)
+            return
+        self._crew = Crew(
+            self._scheduler,
+            self._spec,
+            len(hired),
+            connections=c.connections,
+            read_seconds_max=c.read_seconds_max,
+            memory_max=c.worker_memory_max,
+            repair=self._cut,
+            note=self._note,
+            engine=engine,
+            hired=hired,
+        )
+        if self._stops:
+            self._crew.stop(c.drain_s)
+        await self._crew.run()
+
+    async def _work_alone(self, hooks: Hooks | None) -> None:
+        """workers=0: the same corridor in this process, without watchdog."""
+        frontier = LocalFrontier(self._scheduler)
+        engine = build_engine(self._spec(0), frontier, step=self._step, hooks=hooks)
+        self._local = asyncio.get_running_loop().create_task(engine.run(self.config.connections))
+        try:
+            await self._local
+        except asyncio.CancelledError:
+            if not self._stops:
+                raise
+        except BaseExceptionGroup as group:
+            raise trouble.first(group) from None
+        finally:
+            await engine.close()
+
+    def _spec(self, worker: int) -> WorkerSpec:
+        return WorkerSpec(
+            str(self.folder.absolute()),
+            self._meta["name"],
+            worker,
+            max(workers_of(self.config), 1),
+            self.config,
+            self._scheduler.scope,
+            int(self._meta["fingerprint_key"]),
+            allowed_of(self._seeds),
+            resume.next_serial(self.folder / "archive", self._meta["name"], worker),
+            self.hooks,
+        )
+
+    def _cut(self, file: str) -> None:
+        """A worker died: its file ends where its last committed group ends."""
+        committed, last = self._scheduler.committed(file)
+        path = self.folder / "archive" / file
+        size = path.stat().st_size if path.exists() else 0
+        sound = repair(path, committed, last)
+        if sound < committed:
+            self._note("archive.damaged", file=file, visits=0)
+            return  # the file stays open in the database: the next start queues what is lost
+        if size != sound:
+            self._note("archive.cut", file=file, **{"from": size, "to": sound})
+        self._scheduler.closed(file)
+
+    async def _observe(self, observe: Callable[[dict[str, Any]], None] | None, observe_s: float) -> None:
+        while observe is not None:
+            observe(self.status())
+            await asyncio.sleep(observe_s)
+
+    # --- steering (the control socket and the terminal) --------------------------------------------------------------
+
+    @contextmanager
+    def _signals(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+        """Ctrl-C once drains and saves, twice stops now; SIGTERM and SIGHUP are like once."""
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self._interrupt)
+        try:
+            yield
+        finally:
+            for number in SIGNALS:
+                loop.remove_signal_handler(number)
+
+    def _interrupt(self) -> None:
+        if self._stops == 0:
+            self._say(f"stopping: running requests get {self.config.drain_s:g} s (once more: stop now)")
+        self.stop(now=self._stops > 0)
+
+    def stop(self, now: bool) -> None:
+        self._stops += 1
+        self._scheduler.drain()
+        if self._crew is not None:
+            self._crew.kill() if now else self._crew.stop(self.config.drain_s)
+        elif self._local is not None:
+            loop = asyncio.get_running_loop()
+            loop.call_later(0.0 if now else self.config.drain_s, self._local.cancel)
+
+    def status(self) -> dict[str, Any]:
+        archives = sum(1 for _ in (self.folder / "archive").iterdir())
+        workers = len(self._crew.pids()) if self._crew else 0
+        return self._scheduler.status() | {"workers": workers, "folder": str(self.folder), "archive_files": archives}
+
+    def pause(self) -> None:
+        self._scheduler.pause()
+
+    def resume(self) -> None:
+        self._scheduler.resume()
+
+    def host(self, host: str, action: str, value: float | None) -> str:
+        return self._scheduler.host_command(host, action, value)
+
+    def set(self, key: str, value: str) -> str:
+        checked = settings.load({key: value}, {}, None, self.folder / "crawl.toml")
+        return self._scheduler.set(key, getattr(checked, key))
+
+    # --- what happened ----------------------------------------------------------------------------------------------
+
+    def _note(self, event: str, **fields: Any) -> None:
+        """Into the log; and to the user, in a sentence, when it changes what they should expect."""
+        name = {"worker_started": "worker.start", "worker_died": "worker.died"}.get(event, event)
+        if self._log is not None:
+            self._log.emit(name, **fields)
+        sentence = SENTENCES.get(name)
+        if sentence is not None:
+            self._say(sentence.format(**fields))
+
+    def _ending(self, text: str) -> Ending:
+        ended = self._scheduler.ended
+        assert ended is not None
+        reason, text = ended.reason, text or ended.text
+        if reason == "parked":
+            hosts = ", ".join(f"{p['origin']} until {_utc(p['until'])}" for p in self.status()["parked"][:3])
+            text = f"{text}: {hosts}; the same command carries on"
+        if reason == "finished" and not self._scheduler.outcomes["OK"]:
+            why = resume.seed_reasons(self.folder)
+            reason, text = "no_seed", f"no seed could be fetched: {why}"
+        return self._end(Ending(CODES[reason], reason, text))
+
+    def _end(self, ending: Ending) -> Ending:
+        self._note("crawl.end", code=ending.code, reason=ending.reason, text=ending.text)
+        if ending.code == CODES["disk"]:
+            self._note("disk.low", text=ending.text)
+        return ending
+
+
+class _Store(SqliteStore):
+    """Each batch builds on the one before, so after a commit that failed none is made, however many were handed over."""
+
+    _failure: BaseException | None = None
+
+    def _commit(self, con: sqlite3.Connection, batch: Batch) -> Committed:
+        if self._failure is not None:
+            raise DiskFull(str(self._failure)) from self._failure
+        try:
+            return super()._commit(con, batch)
+        except BaseException as error:
+            self._failure = error
+            raise
+
+
+SENTENCES = {
+    "scope.widened": "the seed {seed} redirected to {target}: its host is in scope too",
+    "seed.elsewhere": "the seed {seed} redirects to {target}, which is outside the scope (see --scope)",
+    "seed.http": "nothing answers at {origin} ({reason}): trying http",
+    "host.parked": "{origin} is parked: {why}",
+    "network.lost": "no network: waiting, nothing is counted as failed",
+    "network.back": "the network is back",
+    "host.unreachable": "{origin} does not answer any more: its URLs end as UNREACHABLE",
+    "robots.unreachable": "{origin}/robots.txt cannot be read ({reason}): its URLs are not fetched",
+    "archive.damaged": "{file} does not read back as written: {visits} visits are queued again",
+}
+
+
+def _utc(when: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(when))

@@ -1,0 +1,144 @@
+"""What the scheduler hands to a store: batches of rows, and the questions a store answers.
+
+A batch is everything accepted since the last one; a store commits it whole or not at all, in the order in which batches
+were handed over, so that nothing committed depends on something uncommitted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from nephila.frontier.host import Host
+
+BIAS = 1 << 63
+"""SQLite's integers are signed: a fingerprint is stored minus this."""
+
+
+class Row(NamedTuple):
+    """A queued URL as the scheduler holds it."""
+
+    id: int
+    fp: int
+    url: str
+    kind: str
+    depth: int
+    hops: int
+    parent: int
+    score: int
+    attempts: int
+    unread: str
+
+
+class Refused(NamedTuple):
+    """A stored URL that is not wanted, with the rule (its id) that says so."""
+
+    id: int
+    fp: int
+    url: str
+    kind: str
+    depth: int
+    parent: int
+    rule: int
+
+
+class Batch:
+    """Rows to commit together. Column orders follow `db.TABLES`."""
+
+    def __init__(self) -> None:
+        self.urls: list[tuple[Any, ...]] = []
+        """(id, fp, host, url, kind, depth, hops, parent, score, state, rule, due)"""
+        self.states: list[tuple[str, int, int]] = []
+        """(state, attempts, url id)"""
+        self.retries: list[tuple[float, int, str, int]] = []
+        """(due, attempts, unread, url id): stays queued"""
+        self.readmitted: list[tuple[str, int, int, str, int]] = []
+        """(kind, depth, parent, state, url id): refused before, wanted now"""
+        self.visits: list[tuple[Any, ...]] = []
+        """(id, url, round — 0: the next one —, started, … as in table visit, with the archive file's name for its id)"""
+        self.attempts: list[tuple[Any, ...]] = []
+        self.links: list[tuple[int, int, int, bytes]] = []
+        self.items: list[tuple[int, int, int, str]] = []
+        self.relax: list[tuple[int, int]] = []
+        """(fp, smaller depth)"""
+        self.settled: list[tuple[int, int]] = []
+        """(url id, the depth its links were reckoned from); only with a depth limit"""
+        self.hosts_new: list[tuple[int, str]] = []
+        self.hosts: dict[int, Host] = {}
+        self.rules: list[tuple[int, str, float]] = []
+        self.rule_counts: Counter[int] = Counter()
+        self.refused_counts: dict[tuple[int, str], tuple[int, list[str]]] = {}
+        self.archives: dict[str, tuple[int, int]] = {}
+        """file → (end of its last committed group, groups added)"""
+        self.last_groups: dict[str, tuple[int, int]] = {}
+        """file → (offset, length) of its last group"""
+        self.opened: list[tuple[str, int, int]] = []
+        self.closed: list[str] = []
+        self.cookies: list[tuple[Any, ...]] = []
+        self.meta: dict[str, str] = {}
+        self.outcomes: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.bytes = 0
+        self.found = 0
+        self.pages: list[int] = []
+        """url ids of visits, for observers"""
+        self.host_rows: list[tuple[Any, ...]] = []
+        """filled when the batch is cut: the hosts' state at that moment"""
+        self.empty = True
+
+
+class Committed(NamedTuple):
+    """What a commit brought to light: (host id) of each URL that came within the depth limit, and how many relaxations
+    are left for the next commit."""
+
+    requeued: list[int]
+    relaxing: int
+
+
+class Snapshot(NamedTuple):
+    """All that a scheduler needs to carry on."""
+
+    meta: dict[str, str]
+    hosts: list[dict[str, Any]]
+    queued: dict[int, int]
+    """host id → queued URLs"""
+    robots_rows: list[tuple[int, Row]]
+    """(host id, row) of robots.txt requests not yet settled"""
+    refused: dict[int, int]
+    """fp → url id"""
+    rules: dict[str, int]
+    cookies: list[tuple[Any, ...]]
+    url_id: int
+    visit_id: int
+    outcomes: dict[str, int]
+    reasons: dict[str, int]
+    pages: int
+    bytes: int
+    found: int
+    refused_count: int
+    relaxing: int
+    chains: dict[int, tuple[int, ...]]
+    """url id of each queued redirect target → fingerprints of the URLs that led to it"""
+    seeds: list[int]
+    """url ids of seeds still queued"""
+
+
+class Store(Protocol):
+    """Where the frontier's rows live. Callbacks come on the scheduler's thread, in the order of the calls."""
+
+    def load(self, seen: Any) -> Snapshot:
+        """State from before; fills `seen` with every known fingerprint."""
+        ...
+
+    def commit(self, batch: Batch, done: Callable[[Committed | BaseException], None]) -> None: ...
+
+    def refill(self, host: int, limit: int, wall: float, done: Callable[[list[Row], float], None]) -> None:
+        """The first `limit` queued rows of a host that are due at `wall`, in order, and when the next is due (0: none)."""
+        ...
+
+    def stored(self, state: str, done: Callable[[list[Refused]], None]) -> None:
+        """Every row in a state."""
+        ...
+
+    def close(self) -> None: ...

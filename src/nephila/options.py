@@ -1,0 +1,181 @@
+"""What can be written after each command: the parsers of the command line, and their help."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from nephila.errors import ConfigError
+
+GROUPS = {
+    "what to fetch": "scope include exclude types embeds sitemaps max_depth order seen ignore_nofollow",
+    "how much": "max_pages max_bytes max_time",
+    "manners": "delay per_host connections workers no_robots user_agent contact limit_rate",
+    "the door": "header proxy resolve allow_private insecure http2",
+    "where and how it is kept": "durability mirror min_free state_dir",
+}
+"""The options of `crawl` as its help shows them; a key that is in no group is shown under `more`."""
+
+_METAVARS = {
+    "include": "REGEX",
+    "exclude": "REGEX",
+    "types": "TYPE[,…]",
+    "delay": "auto|S",
+    "user_agent": "TEXT",
+    "contact": "TEXT",
+    "header": "'NAME: VALUE'",
+    "proxy": "URL",
+    "resolve": "HOST:PORT:ADDR",
+    "insecure": "HOST",
+    "state_dir": "DIR",
+    "scope": "WHICH",
+    "order": "WHICH",
+    "seen": "WHICH",
+    "durability": "WHICH",
+}
+
+_CRAWL_EPILOG = """\
+Sizes take units (10MB, 1GiB), times too (90, 10m, 2h). Every option is also a key of crawl.toml (--max-pages is
+max_pages) and a variable (NEPHILA_MAX_PAGES). A secret may be given as @FILE or env:NAME and is never stored.
+With --json, standard output gets one JSON object at the end, standard error one per ten seconds.
+
+examples:
+  nephila crawl https://example.com/                        one site, politely, into ./example.com
+  nephila crawl https://example.com/ --max-pages 1000 --mirror
+  nephila crawl -i addresses.txt -o news --scope any --max-depth 2
+  nephila crawl -o news                                     carry on where it stopped
+  nephila crawl https://example.com/ --header 'Authorization: env:TOKEN'
+
+exit codes: 0 finished, 1 a bug, 2 usage or configuration, 3 a limit was reached, 4 interrupted and can be carried on,
+5 no seed could be fetched, 6 out of disk
+"""
+
+
+def build_crawl() -> argparse.ArgumentParser:
+    from nephila.config import fields
+
+    parser = Parser("crawl", "[URL …] [-o DIR] [options]", "Start a crawl, or carry on in its folder.", _CRAWL_EPILOG)
+    parser.add_argument("url", nargs="*", metavar="URL", help="addresses to start from (none: carry on in -o DIR)")
+    add = parser.add_argument
+    add("-o", "--output", metavar="DIR", type=Path, help="the job's folder (default: ./HOST of the first address)")
+    add("-i", "--input", metavar="FILE", action="append", help="more addresses, one per line; - is standard input")
+    add("--config", metavar="FILE", type=Path, help="read settings from this TOML file")
+    add("--fresh", action="store_true", help="start anew: an old folder is renamed, never deleted, and not read")
+    add(
+        "--dry-run",
+        action="store_true",
+        help="show settings, robots.txt and first links with the rule that decides; store nothing",
+    )
+    add("--retry", metavar="OUTCOME[,…]", help="queue again what ended so, such as UNREACHABLE,REFUSED")
+    add(
+        "--json",
+        action="store_true",
+        help="the result as JSON on standard output, progress as JSON lines on standard error",
+    )
+    add("--quiet", action="store_true", help="print nothing but errors (and the result, with --json)")
+    keys = {name: doc for name, (doc, extra) in fields().items() if extra["option"]}
+    grouped = {title: [n for n in names.split() if n in keys] for title, names in GROUPS.items()}
+    grouped["more"] = [name for name in keys if not any(name in names for names in grouped.values())]
+    for title, names in grouped.items():
+        group = parser.add_argument_group(title) if names else parser
+        for name in names:
+            _add_key(group, name, keys[name])
+    return parser
+
+
+def _add_key(group: Any, name: str, doc: str) -> None:
+    """A key of the configuration as an option. What is not given stays None, so that files and variables count."""
+    from nephila.config import Config
+
+    default = getattr(Config(), name)
+    flag = "--" + name.replace("_", "-")
+    help_text = f"{doc}{_default(default, doc)}".replace("%", "%%")
+    dest = f"key_{name}"
+    if isinstance(default, bool):
+        opposite = "--" + name.removeprefix("no_").replace("_", "-") if name.startswith("no_") else "--no-" + flag[2:]
+        group.add_argument(flag, dest=dest, action="store_const", const=True, help=f"{help_text}; opposite: {opposite}")
+        group.add_argument(opposite, dest=dest, action="store_const", const=False, help=argparse.SUPPRESS)
+        return
+    action = "append" if isinstance(default, list) else "store"
+    metavar = _METAVARS.get(name, "SECONDS" if isinstance(default, float) else "N")
+    group.add_argument(flag, dest=dest, action=action, metavar=metavar, help=help_text)
+
+
+def _default(value: Any, doc: str) -> str:
+    """What happens without the option, unless `doc` has said so."""
+    if isinstance(value, list):
+        return " (may be repeated)"
+    if isinstance(value, bool):
+        return " (default: yes)" if value else ""
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return "" if not text or f"({text}: " in doc else f" (default: {text})"
+
+
+def build_status() -> argparse.ArgumentParser:
+    parser = Parser(
+        "status",
+        "DIR [--json]",
+        "Where a crawl stands, while it runs or afterwards.",
+        "example:\n  nephila status example.com --json",
+    )
+    parser.add_argument("dir", metavar="DIR", type=Path, help="the job's folder")
+    parser.add_argument("--json", action="store_true", help="as JSON; docs/commands.md explains the keys")
+    return parser
+
+
+def build_steering(verb: str, about: str) -> Callable[[], argparse.ArgumentParser]:
+    def build() -> argparse.ArgumentParser:
+        parser = Parser(
+            verb, "DIR [--now]" if verb == "stop" else "DIR", about, f"example:\n  nephila {verb} example.com"
+        )
+        parser.add_argument("dir", metavar="DIR", type=Path, help="the folder of a running crawl")
+        if verb == "stop":
+            parser.add_argument(
+                "--now", action="store_true", help="do not wait for running requests; they are asked again"
+            )
+        return parser
+
+    return build
+
+
+def build_export() -> argparse.ArgumentParser:
+    from nephila import job
+
+    example = "example:\n  nephila export mirror example.com --to site"
+    parser = Parser(
+        "export",
+        "VIEW DIR [--to X]",
+        "Make a view of what was crawled; as often as wanted, also while it runs.",
+        example,
+    )
+    parser.add_argument("view", metavar="VIEW", help=f"one of: {', '.join(job.VIEWS)}")
+    parser.add_argument("dir", metavar="DIR", type=Path, help="the job's folder")
+    parser.add_argument("--to", metavar="X", type=Path, help="file or folder to write (default: DIR/views/VIEW)")
+    return parser
+
+
+class Parser(argparse.ArgumentParser):
+    """One clear line in place of the usage text when something is wrong."""
+
+    def __init__(self, name: str, usage: str, about: str, epilog: str) -> None:
+        super().__init__(
+            f"nephila {name}",
+            usage=f"nephila {name} {usage}",
+            description=about,
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(message if "--help" in message else f"{message} ({self.prog} --help)")
+
+
+def unknown_option(word: str, parser: argparse.ArgumentParser) -> str:
+    from nephila.values import nearest
+
+    name = word.partition("=")[0]
+    near = nearest(name, parser._option_string_actions, 0.65) if name.startswith("-") else ""
+    return f"{name} is not known here" + (f"; did you mean {near}?" if near else f"; see {parser.prog} --help")

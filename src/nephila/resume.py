@@ -1,0 +1,205 @@
+"""Carrying on: what happens to a job between two runs.
+
+Archive files that nobody closed are cut to what is committed; addresses that the rules of today treat otherwise change
+their state, in numbers that are said; ended URLs are queued again when asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from nephila import control, db
+from nephila.archive.warc import repair
+from nephila.config import Config
+from nephila.frontier.batch import BIAS
+from nephila.frontier.sqlite import SqliteStore
+from nephila.url.scope import Scope, ScopeSpec
+
+
+def repair_archives(store: SqliteStore, folder: Path, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Cut and close every archive file left open; yields (event, fields). Files that were never registered go.
+
+    Of a closed file only the length is looked at: one that is shorter than it was, or gone, is damaged, too.
+    """
+    for id, file, pid, committed, closed in store.query("SELECT id, file, pid, committed, closed FROM archive"):
+        path = folder / file
+        if closed and path.is_file() and path.stat().st_size >= committed:
+            continue
+        last = store.query("SELECT offset, length FROM visit WHERE file = ? ORDER BY offset DESC LIMIT 1", (id,))
+        with control.lock_archive(path, pid) as there:
+            size = path.stat().st_size if there else 0
+            sound = repair(path, committed, last[0] if last else None) if there else 0
+        if sound < committed:
+            yield "archive.damaged", {"file": file, "visits": _requeue_beyond(store, file, sound)}
+        elif size != sound:
+            yield "archive.cut", {"file": file, "from": size, "to": sound}
+        if sound:
+            store.query("UPDATE archive SET closed = 1 WHERE id = ?", (id,))
+        else:
+            store.query("DELETE FROM archive WHERE id = ?", (id,))
+    yield from _strays(store, folder, name)
+
+
+def _requeue_beyond(store: SqliteStore, file: str, sound: int) -> int:
+    """The visits whose records are lost are queued again, without what hooks made of them; a lost robots.txt counts as never
+    asked for. Returns how many."""
+    lost = store.requeue_beyond(file, sound)
+    store.query(_ITEMS_LEFT)
+    store.query(
+        "UPDATE host SET robots = NULL, robots_state = '', robots_expires = 0 WHERE id IN"
+        " (SELECT host FROM url WHERE kind = 'robots' AND state = 'queued')"
+    )
+    return lost
+
+
+_ITEMS_LEFT = (
+    "DELETE FROM item WHERE NOT EXISTS (SELECT 1 FROM visit v WHERE v.url = item.url AND v.round = item.round)"
+)
+"""What hooks returned goes with its visit: the next one brings it anew."""
+
+
+def _strays(store: SqliteStore, folder: Path, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A worker was killed between making a file and the commit that registers it: nothing committed lies in it."""
+    known = {file for (file,) in store.query("SELECT file FROM archive")}
+    for path in sorted(folder.glob("*.warc.gz")):
+        if path.name in known or not re.fullmatch(rf"{re.escape(name)}-\d+-\d{{5,}}\.warc\.gz", path.name):
+            continue
+        with control.lock_archive(path, 0):
+            size = path.stat().st_size
+            path.unlink()
+        yield "archive.cut", {"file": path.name, "from": size, "to": 0}
+
+
+def next_serial(folder: Path, name: str, worker: int) -> int:
+    """The number after the highest that a worker's files have."""
+    found = [re.fullmatch(rf"{re.escape(name)}-{worker}-(\d+)\.warc\.gz", path.name) for path in folder.iterdir()]
+    return max((int(match[1]) + 1 for match in found if match), default=0)
+
+
+def apply(store: SqliteStore, new: Config, old: Config, scope: ScopeSpec, retry: list[str]) -> Iterator[str]:
+    """Bring stored URLs in line with the settings of today; yields sentences with numbers."""
+    rules = ("scope", "include", "exclude", "embeds", "sitemaps", "ignore_nofollow", "seeds")
+    if any(getattr(old, key) != getattr(new, key) for key in rules):
+        yield from _rescope(store, new, Scope(scope))
+    if old.max_depth != new.max_depth:
+        yield from _redepth(store, new.max_depth)
+    if new.no_robots and not old.no_robots:
+        store.query("UPDATE url SET state = 'dropped' WHERE state = 'queued' AND kind = 'robots'")
+        retry = [*retry, "DENIED"]
+    if retry:
+        yield from _retry(store, retry)
+
+
+def _rescope(store: SqliteStore, config: Config, scope: Scope) -> Iterator[str]:
+    wanted: list[tuple[int]] = []
+    refused: dict[str, list[int]] = {}
+    rows = store.query(
+        "SELECT u.id, u.url, u.kind, u.state, r.text FROM url u LEFT JOIN rule r ON r.id = u.rule"
+        " WHERE u.state IN ('queued', 'refused') AND u.kind != 'robots' AND u.parent != 0"
+    )
+    for id, url, kind, state, rule in rows:
+        refusal = _refusal(config, scope, url, kind, rule or "")
+        if state == "refused" and not refusal:
+            wanted.append((id,))
+        elif state == "queued" and refusal:
+            refused.setdefault(refusal, []).append(id)
+    with store.transaction() as con:
+        con.executemany("UPDATE url SET state = 'queued', rule = 0 WHERE id = ?", wanted)
+        for text, ids in refused.items():
+            con.execute("INSERT OR IGNORE INTO rule (text, since) VALUES (?, unixepoch())", (text,))
+            (rule,) = con.execute("SELECT id FROM rule WHERE text = ?", (text,)).fetchone()
+            con.executemany("UPDATE url SET state = 'refused', rule = ? WHERE id = ?", [(rule, id) for id in ids])
+            con.execute("UPDATE rule SET count = count + ? WHERE id = ?", (len(ids), rule))
+    gone = sum(map(len, refused.values()))
+    yield f"the rules changed: {len(wanted)} refused URLs are queued now, {gone} queued ones are refused now"
+
+
+def _refusal(config: Config, scope: Scope, url: str, kind: str, rule: str) -> str:
+    """The rule that refuses a stored URL today. Rules of kinds that settings switch are looked at first."""
+    if rule == "nofollow" and not config.ignore_nofollow:
+        return rule
+    if rule == "kind.form" or (kind == "sitemap" and not config.sitemaps):
+        return rule or "kind.sitemap"
+    return scope.refusal(url, kind)
+
+
+def _redepth(store: SqliteStore, max_depth: int) -> Iterator[str]:
+    """Smallest depths from the stored links (without a limit they were not kept up), then the limit of today."""
+    depths = _least_depths(store)
+    moved: Counter[str] = Counter()
+    limit = max_depth if max_depth >= 0 else 1 << 30
+    with store.transaction() as con:
+        for id, fp, depth, state in con.execute("SELECT id, fp, depth, state FROM url").fetchall():
+            least = depths.get(fp + BIAS, depth)
+            after = state
+            if state in ("queued", "too_deep"):
+                after = "queued" if least <= limit else "too_deep"
+                moved[after] += after != state
+            if least != depth or after != state:
+                con.execute("UPDATE url SET depth = ?, state = ? WHERE id = ?", (least, after, id))
+    yield f"max_depth changed: {moved['queued']} URLs are near enough now, {moved['too_deep']} queued ones are too deep now"
+
+
+def _least_depths(store: SqliteStore) -> dict[int, int]:
+    """Breadth first from the seeds over the stored links; fingerprint → depth."""
+    links = {
+        fp + BIAS: (flat, targets)
+        for fp, flat, targets in store.query("SELECT u.fp, l.flat, l.targets FROM link l JOIN url u ON u.id = l.page")
+    }
+    depths: dict[int, int] = {}
+    level = [fp + BIAS for (fp,) in store.query("SELECT fp FROM url WHERE parent = 0")]
+    depth = 0
+    while level:
+        below: list[int] = []
+        while level:
+            fp = level.pop()
+            if fp in depths:
+                continue
+            depths[fp] = depth
+            flat, targets = links.get(fp, (0, b""))
+            edges = array("Q", targets)
+            level += edges[:flat]
+            below += edges[flat:]
+        level, depth = below, depth + 1
+    return depths
+
+
+def _retry(store: SqliteStore, outcomes: list[str]) -> Iterator[str]:
+    """URLs that ended so are queued again; their visits become attempts."""
+    marks = ", ".join("?" * len(outcomes))
+    ended = f"SELECT v.id FROM visit v JOIN url u ON u.id = v.url WHERE v.outcome IN ({marks}) AND u.state = 'done' AND u.kind != 'robots'"
+    with store.transaction() as con:
+        con.execute(
+            "INSERT INTO attempt SELECT url, round, 0, started, status, reason, ms, bytes, 0 FROM visit"
+            f" WHERE id IN ({ended})",
+            outcomes,
+        )
+        con.execute(
+            "UPDATE url SET state = 'queued', attempts = 0, due = 0, unread = '' WHERE id IN"
+            f" (SELECT url FROM visit WHERE id IN ({ended}))",
+            outcomes,
+        )
+        count = con.execute(
+            f"DELETE FROM visit WHERE outcome IN ({marks}) AND url IN (SELECT id FROM url WHERE state = 'queued')",
+            outcomes,
+        ).rowcount
+        con.execute(_ITEMS_LEFT)
+    yield f"{count} URLs that ended as {', '.join(outcomes)} are queued again"
+
+
+def seed_reasons(folder: Path) -> str:
+    """How the seeds ended, for the user: the first few, with their reasons."""
+    con = db.reader(folder)
+    try:
+        rows = con.execute(
+            "SELECT u.url, v.outcome, v.reason, v.moved_to FROM url u JOIN visit v ON v.url = u.id"
+            " WHERE u.parent = 0 AND u.kind != 'robots' ORDER BY u.id LIMIT 3"
+        ).fetchall()
+    finally:
+        con.close()
+    return "; ".join(f"{url} {outcome} {reason or moved}".rstrip() for url, outcome, reason, moved in rows)

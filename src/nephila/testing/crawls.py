@@ -1,0 +1,83 @@
+"""Whole crawls in milliseconds of fake time: the real corridor, scheduler and store over a web in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+
+from nephila.config import Config
+from nephila.engine import Hooks
+from nephila.frontier.batch import Store
+from nephila.frontier.local import LocalFrontier
+from nephila.frontier.scheduler import Ended, Scheduler
+from nephila.frontier.seen.exact import ExactSeen
+from nephila.job import WorkerSpec, build_engine, requests_of, scope_of
+from nephila.testing.clock import FakeClock
+from nephila.testing.fakeweb import FakeWeb
+from nephila.url.key import Fingerprints
+
+SEED = 7
+
+
+class FakeCrawl:
+    """One run of a crawl of `web` under `clock`, over `store`. Nothing is archived (but see `keep`).
+
+    Run several after another over the same store to resume; leave `run` early with `until` to see what a kill leaves:
+    nothing of the scheduler is closed or committed then.
+    """
+
+    def __init__(
+        self, web: FakeWeb, clock: FakeClock, config: Config, store: Store, *, hooks: Hooks | None = None, seed: int = 1
+    ) -> None:
+        self.web, self.clock, self.config, self.store, self._hooks = web, clock, config, store, hooks
+        self.notes: list[tuple[str, dict[str, Any]]] = []
+        self.seeds = requests_of(config)
+        seen = ExactSeen(depths=config.max_depth >= 0)
+        self.scheduler = Scheduler(
+            config,
+            store,
+            store.load(seen),
+            seen=seen,
+            scope=scope_of(config, self.seeds),
+            fingerprint=Fingerprints(SEED),
+            clock=clock,
+            rng=random.Random(seed),
+            note=lambda event, **fields: self.notes.append((event, fields)),
+        )
+
+    def run(self, until: Callable[[Scheduler], bool] | None = None) -> Ended | None:
+        """Crawl to the end; or until `until` is true after a visit: then everything stops as a kill would stop it."""
+        return self.clock.run(self._run(until))
+
+    async def _run(self, until: Callable[[Scheduler], bool] | None) -> Ended | None:
+        loop = asyncio.get_running_loop()
+        self.scheduler.attach(loop.call_later)
+        frontier = _Watched(self.scheduler, until)
+        spec = WorkerSpec("/nonexistent", "fake", 0, 1, self.config, self.scheduler.scope, SEED, [])
+        engine = build_engine(spec, frontier, hooks=self._hooks, fetch=self.web)
+        engine.keep = lambda visit: None
+        self.scheduler.put(self.seeds)
+        work = loop.create_task(engine.run(self.config.connections))
+        await asyncio.wait([work, loop.create_task(frontier.killed.wait())], return_when=asyncio.FIRST_COMPLETED)
+        if frontier.killed.is_set():
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            return None
+        await work
+        await self.scheduler.flush()
+        self.scheduler.close()
+        return self.scheduler.ended
+
+
+class _Watched(LocalFrontier):
+    def __init__(self, scheduler: Scheduler, until: Callable[[Scheduler], bool] | None) -> None:
+        super().__init__(scheduler)
+        self._until, self.killed = until, asyncio.Event()
+
+    async def settle(self, settlement: Any) -> None:
+        await super().settle(settlement)
+        if self._until is not None and self._until(self._scheduler):
+            self.killed.set()
+            await asyncio.Event().wait()

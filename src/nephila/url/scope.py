@@ -1,0 +1,202 @@
+"""Which URLs are wanted, and which rule refuses the others.
+
+A `ScopeSpec` is the question as data: it crosses to the workers, and its `epoch` grows when it is widened. A `Scope` is the
+same compiled: what depends on the host alone is decided once per scheme and host and remembered, so that the usual question
+is one look-up in a dict. Regular expressions are RE2's: linear time whatever a page links to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import re2  # type: ignore[import-untyped]
+
+from nephila.errors import ConfigError
+from nephila.url.parse import authority_of, host_of, path_of
+from nephila.url.site import name_label, registrable
+
+MODES = ("host", "site", "name", "prefix", "any")
+
+URL_LENGTH_MAX = 8_192
+"""Characters. Longer ones are traps or broken pages: no server that means well takes them (RFC 9110 asks for 8,000)."""
+_VERDICTS_MAX = 1 << 16
+"""Hosts remembered; then the memory starts anew."""
+_NAMES_MET_MAX = 1_000
+
+
+class ScopeSpec(msgspec.Struct, frozen=True, array_like=True):
+    """What is wanted: `mode` around the `seeds` (serialised URLs), narrowed by regular expressions.
+
+    `embeds`: the parts of a page are wanted wherever they lie. `widened`: host[:port] that a seed redirected to (in mode
+    `prefix` followed by its directory). `epoch` grows with every change.
+    """
+
+    mode: str = "host"
+    seeds: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    embeds: bool = False
+    widened: tuple[str, ...] = ()
+    epoch: int = 0
+
+    def widen(self, target: str) -> ScopeSpec | None:
+        """The scope after a seed redirected to `target`, or None: already wanted, or not of a seed's registrable domain."""
+        if self.mode not in ("host", "prefix") or registrable(host_of(target)) not in self._sites():
+            return None
+        place = _directory(target) if self.mode == "prefix" else authority_of(target)
+        known = self.places()
+        if place in known or (self.mode == "prefix" and any(p.startswith(place) or place.startswith(p) for p in known)):
+            return None  # a redirect to the front page does not turn a crawl of /docs/ into one of everything
+        return msgspec.structs.replace(self, widened=(*self.widened, place), epoch=self.epoch + 1)
+
+    def places(self) -> tuple[str, ...]:
+        """Modes host and prefix: the host[:port] (and directory) inside which a URL is wanted."""
+        place = _directory if self.mode == "prefix" else authority_of
+        return (*map(place, self.seeds), *self.widened)
+
+    def _sites(self) -> frozenset[str]:
+        return frozenset(registrable(host_of(seed)) for seed in self.seeds)
+
+
+class Scope:
+    """A compiled `ScopeSpec`. Raises ConfigError for an unknown mode or a wrong regular expression."""
+
+    def __init__(self, spec: ScopeSpec) -> None:
+        if spec.mode not in MODES:
+            raise ConfigError(f"scope: {spec.mode!r} is not one of {', '.join(MODES)}")
+        self.spec = spec
+        self._include = _Patterns(spec.include, "include")
+        self._exclude = _Patterns(spec.exclude, "exclude")
+        self._places = spec.places()
+        self._hosts = frozenset(place.partition("/")[0] for place in self._places)
+        self._sites = frozenset(map(registrable, map(_bare, self._hosts)))
+        self._names = frozenset(map(name_label, map(_bare, self._hosts)))
+        self._names_met: dict[str, None] = {}
+        self._verdicts: dict[str, tuple[str, str]] = {}
+        self._embeds = spec.embeds
+        self._filtered = bool(spec.include or spec.exclude)
+
+    def refusal(self, url: str, kind: str) -> str:
+        """ "" when the serialised `url` is wanted as a link of this kind, else the name of the rule that refuses it."""
+        if len(url) > URL_LENGTH_MAX:
+            return "url.too_long"
+        head = url[: url.find("/", 8)]
+        page, sitemap = self._verdicts.get(head) or self._judge(head, url)
+        rule = page and self._elsewhere(page, sitemap, url, kind)
+        if rule or not self._filtered or kind == "robots":
+            return rule
+        return self._pattern_refusal(url, kind)
+
+    def names_met(self) -> list[str]:
+        """Mode `name`: the registrable domains that were admitted so far (at most 1,000), for the warning that names them."""
+        return list(self._names_met)
+
+    def _judge(self, head: str, url: str) -> tuple[str, str]:
+        """(rule for a page, rule for a sitemap) as far as the host decides it."""
+        if not head.startswith(("https://", "http://")):
+            return "scheme", "scheme"
+        host = host_of(url)
+        page = self._host_refusal(authority_of(url), host)
+        sitemap = "" if not page or registrable(host) in self._sites else page
+        if len(self._verdicts) >= _VERDICTS_MAX:
+            self._verdicts.clear()
+        self._verdicts[head] = page, sitemap
+        return page, sitemap
+
+    def _host_refusal(self, authority: str, host: str) -> str:
+        match self.spec.mode:
+            case "any":
+                return ""
+            case "host":
+                return "" if authority in self._hosts else "scope.host"
+            case "site":
+                return "" if registrable(host) in self._sites else "scope.site"
+            case "name":
+                return self._name_refusal(host)
+            case _:
+                return "scope.prefix"  # the path decides
+
+    def _name_refusal(self, host: str) -> str:
+        if name_label(host) not in self._names:
+            return "scope.name"
+        if len(self._names_met) < _NAMES_MET_MAX:
+            self._names_met[registrable(host)] = None
+        return ""
+
+    def _elsewhere(self, page: str, sitemap: str, url: str, kind: str) -> str:
+        """The rule where the host alone is no reason to take a page: other kinds, and paths, may be wanted all the same."""
+        if page == "scheme":
+            return page
+        if kind == "robots" or (kind == "embed" and self._embeds) or (page == "scope.prefix" and self._inside(url)):
+            return ""
+        return sitemap if kind == "sitemap" else page
+
+    def _inside(self, url: str) -> bool:
+        return (authority_of(url) + path_of(url)).startswith(self._places)
+
+    def _pattern_refusal(self, url: str, kind: str) -> str:
+        """Exclusions hold for everything; inclusions neither for sitemaps, which are a means, nor for wanted page parts."""
+        if excluded := self._exclude.first(url):
+            return f"exclude:{excluded}"
+        if not self.spec.include or kind == "sitemap" or (kind == "embed" and self.spec.embeds):
+            return ""
+        return "" if self._include.first(url) else "include"
+
+
+def check_patterns(patterns: Iterable[str], option: str) -> None:
+    """Raises ConfigError naming the first regular expression that RE2 does not take, and what is wrong with it."""
+    for pattern in patterns:
+        _compiled(pattern, option)
+
+
+class _Patterns:
+    """Regular expressions searched as one, so that many cost no more than one as long as none is found."""
+
+    def __init__(self, patterns: Sequence[str], option: str) -> None:
+        self._each = [(pattern, _compiled(pattern, option)) for pattern in patterns]
+        self._any = self._each[0][1] if len(self._each) == 1 else _together(patterns)
+
+    def first(self, url: str) -> str:
+        """The first pattern found in `url`, or ""."""
+        if not self._each or (self._any is not None and self._any.search(url) is None):
+            return ""
+        return next((pattern for pattern, regex in self._each if regex.search(url) is not None), "")
+
+
+def _compiled(pattern: str, option: str) -> re2._Regexp:
+    if not pattern:
+        raise ConfigError(f"{option}: an empty regular expression would match every URL: leave it out")
+    try:
+        return re2.compile(pattern, _options())
+    except (re2.error, UnicodeError) as error:
+        said = error.args[0].decode() if isinstance(error.args[0], bytes) else error
+        raise ConfigError(
+            f"{option}: {pattern!r} is not a regular expression of RE2 ({said}); it has no look-around and no back-references"
+        ) from error
+
+
+def _together(patterns: Sequence[str]) -> re2._Regexp | None:
+    """All of them as alternatives; None when that is too large for one program, or \\Q would quote the next one too."""
+    if any(r"\Q" in pattern for pattern in patterns):
+        return None
+    try:
+        return re2.compile("|".join(f"(?:{pattern})" for pattern in patterns), _options())
+    except re2.error:
+        return None
+
+
+def _options() -> re2.Options:
+    options = re2.Options()
+    options.log_errors = False  # else RE2 writes to standard error by itself
+    options.never_capture = True
+    return options
+
+
+def _directory(url: str) -> str:
+    """host[:port] and path up to the last slash."""
+    return authority_of(url) + path_of(url).partition("?")[0].rpartition("/")[0] + "/"
+
+
+def _bare(authority: str) -> str:
+    return host_of(f"http://{authority}/")

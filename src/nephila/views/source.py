@@ -1,0 +1,164 @@
+"""What every view is made from: the visits of a job in order, and the content each of them left in the archive.
+
+Works on a running crawl, too: rows are read in short queries, none of which holds a transaction between two answers, and
+memory holds one batch. Pages fetched with a credential are left out unless its name is given.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nephila import db
+from nephila.archive import reader
+from nephila.archive.reader import Content, Decode, Stored
+from nephila.errors import Damaged
+
+BATCH = 500
+
+_COLUMNS = """v.id, v.url AS url_id, u.url, u.kind, u.depth, u.parent, coalesce(p.url, '') AS parent_url, v.round,
+  v.started, v.outcome, v.reason, v.status, v.protocol, v.ip, v.media_type, v.charset, v.bytes, v.ms, v.digest, v.truncated,
+  v.access, v.same_as, v.moved_to, v.title, v.language, coalesce(a.file, '') AS file, v.offset, v.length,
+  coalesce(length(l.targets) / 8, 0) AS links"""
+_TABLES = """visit v JOIN url u ON u.id = v.url LEFT JOIN url p ON p.id = u.parent LEFT JOIN archive a ON a.id = v.file
+  LEFT JOIN link l ON l.page = v.url AND l.round = v.round"""
+_LATEST_OK = "SELECT max(w.round) FROM visit w WHERE w.url = v.url AND w.outcome = 'OK' AND w.length > 0"
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """One visit of the job. `same_as` is url.id of the visit that holds the payload, 0: this one does."""
+
+    id: int
+    url_id: int
+    url: str
+    kind: str
+    depth: int
+    parent: int
+    parent_url: str
+    round: int
+    started: float
+    outcome: str
+    reason: str
+    status: int
+    protocol: str
+    ip: str
+    media_type: str
+    charset: str
+    bytes: int
+    ms: int
+    digest: str
+    truncated: str
+    access: str
+    same_as: int
+    moved_to: str
+    title: str
+    language: str
+    file: str
+    offset: int
+    length: int
+    links: int
+
+
+class Source:
+    """The read side of a job folder. `decode` undoes content encodings; `access` names the credentials that may be seen."""
+
+    def __init__(self, folder: Path, decode: Decode, access: frozenset[str] = frozenset()) -> None:
+        self.folder, self._decode, self._access = folder, decode, access | {""}
+        self._archive = folder / "archive"
+        self._con = db.reader(folder)
+        self._con.row_factory = sqlite3.Row
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._con.close()
+
+    def visits(self) -> Iterator[Kept]:
+        """Every visit of every round, in the order in which they were committed."""
+        at = 0
+        while rows := self._rows(f"SELECT {_COLUMNS} FROM {_TABLES} WHERE v.id > ? ORDER BY v.id LIMIT {BATCH}", at):
+            yield from self._seen(rows)
+            at = rows[-1]["id"]
+
+    def of(self, url_ids: Sequence[int]) -> Iterator[Kept]:
+        """The latest visit of each of a few URLs (at most 500), in the order in which they were committed."""
+        marks = ", ".join("?" * len(url_ids))
+        latest = "SELECT max(w.round) FROM visit w WHERE w.url = v.url"
+        query = f"SELECT {_COLUMNS} FROM {_TABLES} WHERE v.url IN ({marks}) AND v.round = ({latest}) ORDER BY v.id"
+        yield from self._seen(self._rows(query, *url_ids))
+
+    def pages(self) -> Iterator[Kept]:
+        """The latest good answer of every URL that has one, in the order in which the URLs were found. Without what only
+        the crawl itself needed: robots.txt and logins."""
+        at = 0
+        query = f"""SELECT {_COLUMNS} FROM {_TABLES} WHERE v.url > ? AND v.round = ({_LATEST_OK})
+          AND u.kind NOT IN ('robots', 'login') ORDER BY v.url LIMIT {BATCH}"""
+        while rows := self._rows(query, at):
+            yield from self._seen(rows)
+            at = rows[-1]["url_id"]
+
+    def moved(self) -> Iterator[tuple[str, str]]:
+        """(url, where it moved to), later rounds after earlier ones."""
+        at = 0
+        query = f"""SELECT v.id, u.url, v.moved_to FROM visit v JOIN url u ON u.id = v.url
+          WHERE v.id > ? AND v.outcome = 'MOVED' ORDER BY v.id LIMIT {BATCH}"""
+        while rows := self._rows(query, at):
+            yield from ((row["url"], row["moved_to"]) for row in rows)
+            at = rows[-1]["id"]
+
+    def addresses(self) -> Iterator[tuple[str, str, str]]:
+        """(url, state, outcome of the last visit or "") of every URL of the job, in the order of discovery."""
+        at = 0
+        query = f"""SELECT u.id, u.url, u.state, coalesce((SELECT outcome FROM visit WHERE url = u.id ORDER BY round DESC LIMIT 1), '')
+          AS outcome FROM url u WHERE u.id > ? ORDER BY u.id LIMIT {BATCH}"""
+        while rows := self._rows(query, at):
+            yield from ((row["url"], row["state"], row["outcome"]) for row in rows)
+            at = rows[-1]["id"]
+
+    def seeds(self) -> list[str]:
+        """The URLs the job began with, at most 1,000 of them."""
+        return [
+            row["url"]
+            for row in self._rows("SELECT url FROM url WHERE parent = 0 AND kind = ? ORDER BY id LIMIT 1000", "page")
+        ]
+
+    def items(self, kept: Kept) -> list[Any]:
+        """What hooks returned for this visit."""
+        rows = self._rows("SELECT value FROM item WHERE url = ? AND round = ? ORDER BY n, id", kept.url_id, kept.round)
+        return [msgspec.json.decode(row["value"]) for row in rows]
+
+    def content(self, kept: Kept, limit: int = reader.CONTENT_MAX) -> Content:
+        """The decoded content. Raises Damaged when there is none or it does not read back."""
+        return reader.payload(self._archive, self._place(kept), self._decode, self._same(kept), limit)
+
+    def stored(self, kept: Kept) -> AbstractContextManager[Stored]:
+        """The answer as it was kept, for bodies of any size. Raises Damaged like `content`."""
+        return reader.stored(self._archive, self._place(kept), self._same(kept))
+
+    def _place(self, kept: Kept) -> tuple[str, int, int]:
+        if not kept.file or not kept.length:
+            raise Damaged(f"nothing is kept of {kept.url}")
+        return kept.file, kept.offset, kept.length
+
+    def _same(self, kept: Kept) -> tuple[str, int, int] | None:
+        if not kept.same_as:
+            return None
+        query = """SELECT a.file, v.offset, v.length FROM visit v JOIN archive a ON a.id = v.file
+          WHERE v.url = ? AND v.digest = ? AND v.same_as = 0 AND v.length > 0 ORDER BY v.round DESC LIMIT 1"""
+        rows = self._rows(query, kept.same_as, kept.digest)
+        return (rows[0]["file"], rows[0]["offset"], rows[0]["length"]) if rows else None
+
+    def _seen(self, rows: list[sqlite3.Row]) -> Iterator[Kept]:
+        return (Kept(*row) for row in rows if row["access"] in self._access)
+
+    def _rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
+        try:
+            return self._con.execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise Damaged(f"{db.database(self.folder)} cannot be read ({error})") from error

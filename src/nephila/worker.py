@@ -1,0 +1,148 @@
+"""A worker process: `python -m nephila.worker`, started by the crew and never by hand.
+
+It talks to the front over an inherited socket, writes its own archive files and decides nothing: the end of the front is
+an end of file, and the worker is gone in that instant. Terminal signals are the front's business.
+
+The watchdog of a page being read is an interval timer whose signal faulthandler answers in C: it prints the traceback and
+lets the signal end the process, even while a parser holds the interpreter lock. Setting and clearing it costs 1.5 µs per
+page (`dump_traceback_later` starts a thread: 30 µs), and it counts processor time: a crawl that was stopped with Ctrl-Z or
+waits for a busy machine blames no page. A page that hangs without using the processor is ended by the front, which
+watches the slot by the wall clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import ctypes
+import faulthandler
+import importlib
+import inspect
+import mmap
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from nephila.frontier.remote import RemoteFrontier, failed
+
+DEAF = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+WATCHDOG = signal.SIGPROF
+"""Ends a worker with a traceback: its own timer sends it, or the front."""
+PR_SET_PDEATHSIG = 1
+READ_MEMORY_EXIT = 71
+"""Exit status of a worker that ran out of memory by itself while it read a page."""
+
+Slot = Callable[[int], None]
+Build = Callable[[bytes, RemoteFrontier, Slot], tuple[Any, int]]
+"""(packed spec, frontier, slot) → (engine, connections)."""
+
+
+def main() -> None:
+    arguments = _arguments()
+    _settle_in(arguments)
+    slot = watched_slot(arguments.slot, arguments.read_seconds)
+    scope_type, build = _builder(arguments.engine)
+    loop = _loop()
+    asyncio.set_event_loop(loop)
+    loop.run_until_complete(_serve(socket.socket(fileno=arguments.wire), scope_type, build, slot))
+
+
+async def _serve(sock: socket.socket, scope_type: Any, build: Build, slot: Slot) -> None:
+    """One worker's life. Leaves the process in every case."""
+    frontier = RemoteFrontier(sock, scope_type=scope_type)
+    status = 0
+    try:
+        engine, connections = build(await frontier.hello(), frontier, slot)
+        frontier.ready()
+        await engine.run(connections)
+        closing = engine.close()
+        if inspect.isawaitable(closing):
+            await closing
+        frontier.bye()
+    except BaseException as error:
+        # Out of memory between two pages is nobody's fault, and a new worker may have it.
+        memory = failed(error).error == "MemoryError"
+        status = READ_MEMORY_EXIT if memory else _report(frontier, error)
+    os._exit(status)
+
+
+def watched_slot(descriptor: int, read_seconds_max: float) -> Slot:
+    """The blame slot in shared memory, and the function that fills it: `slot(lease id)` right before a page is decoded and
+    read, `slot(0)` after. While it is full, the watchdog runs.
+
+    A page that needs more memory than there is, is the page's fault and no bug: emptied by a MemoryError on its way up,
+    the slot stays full and the worker ends.
+    """
+    cells = memoryview(mmap.mmap(descriptor, 8)).cast("Q")  # a cast item is stored as one machine word, never torn
+    faulthandler.register(WATCHDOG, all_threads=False, chain=True)
+    setitimer, which = signal.setitimer, signal.ITIMER_PROF
+
+    def slot(lease: int) -> None:
+        if not lease and isinstance(sys.exc_info()[1], MemoryError):
+            os._exit(READ_MEMORY_EXIT)
+        cells[0] = lease
+        setitimer(which, read_seconds_max if lease else 0.0)
+
+    return slot
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m nephila.worker", description="started by nephila crawl")
+    parser.add_argument("--wire", type=int, required=True)
+    parser.add_argument("--slot", type=int, required=True)
+    parser.add_argument("--front", type=int, required=True)
+    parser.add_argument("--read-seconds", type=float, required=True)
+    parser.add_argument("--engine", default="")
+    return parser.parse_args()
+
+
+def _settle_in(arguments: argparse.Namespace) -> None:
+    """Deaf to the terminal, mortal with the front, and no descriptor for children of ours."""
+    for number in DEAF:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, DEAF)  # the crew blocked them until here
+    os.set_inheritable(arguments.wire, False)
+    os.set_inheritable(arguments.slot, False)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != arguments.front:  # it died before it could be tied to us
+        os._exit(0)
+
+
+def _builder(engine: str) -> tuple[Any, Build]:
+    """What builds the engine: the job's own way, or `module:function`, which the crew's caller named."""
+    if engine:
+        module, _, name = engine.partition(":")
+        return Any, getattr(importlib.import_module(module), name)
+    from nephila.job import WorkerSpec, build_engine
+    from nephila.url.scope import ScopeSpec
+
+    def build(packed: bytes, frontier: RemoteFrontier, slot: Slot) -> tuple[Any, int]:
+        spec = msgspec.msgpack.decode(packed, type=WorkerSpec)
+        return build_engine(spec, frontier, slot), spec.config.connections
+
+    return ScopeSpec, build
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+def _report(frontier: RemoteFrontier, error: BaseException) -> int:
+    with contextlib.suppress(OSError):  # no front to tell
+        frontier.fail(failed(error))
+    return 1
+
+
+if __name__ == "__main__":
+    main()

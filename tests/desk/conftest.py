@@ -1,0 +1,101 @@
+"""A job module without a crawl behind it: it remembers what it was asked and answers with fixed values."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import nephila
+from nephila.errors import JobError
+
+
+def made_up_status(**other: Any) -> dict[str, Any]:
+    return {
+        "state": "running",
+        "found": 12345,
+        "queued": 9001,
+        "in_flight": 12,
+        "outcomes": {"OK": 3210, "MOVED": 12, "REFUSED": 31, "UNREACHABLE": 2},
+        "reasons": {"status.404": 25, "status.403": 6, "timeout.connect": 2},
+        "bytes": 245_000_000,
+        "seconds": 751.0,
+        "pages_per_second": 4.27,
+        "hosts": [{"origin": "https://slow.example", "queued": 1200, "delay": 5.0, "failures": 1, "ms": 320}],
+        "eta_seconds": 6000.0,
+        "offline_since": None,
+        "workers": 2,
+        "folder": "example.com",
+        "archive_files": 2,
+        "parked": [],
+    } | other
+
+
+@dataclass
+class Ending:
+    code: int
+    reason: str
+    text: str
+
+
+@dataclass
+class FakeJob:
+    """`crawl` shows each of `statuses`, says each of `notes`, then raises `error` or returns `ending`."""
+
+    ending: Ending = field(default_factory=lambda: Ending(0, "finished", "Finished: all that was found was visited."))
+    error: BaseException | None = None
+    statuses: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    final: dict[str, Any] = field(default_factory=made_up_status)
+    asked: list[Any] = field(default_factory=list)
+    nobody: bool = False
+    answer: dict[str, Any] = field(default_factory=dict)
+
+    def crawl(self, folder: Path, config: Any, *, note: Any, observe: Any = None, **rest: Any) -> Ending:
+        self.asked.append({"folder": folder, "config": config, "observe": observe} | rest)
+        for sentence in self.notes:
+            note(sentence)
+        for status in self.statuses if observe else []:
+            observe(status)
+        if self.error:
+            raise self.error
+        return self.ending
+
+    def dry_run(self, config: Any) -> Iterator[str]:
+        yield f"scope = {config.scope}"
+        yield "title: \x1b[31mred\u202e"
+
+    def status(self, folder: Path) -> dict[str, Any]:
+        return self.final
+
+    def ask(self, folder: Path, request: dict[str, Any]) -> dict[str, Any]:
+        if self.nobody:
+            raise JobError(f"no crawl runs in {folder}")
+        self.asked.append((folder, request))
+        return self.answer
+
+    def export(self, view: str, folder: Path, to: Path | None, note: Any) -> str:
+        self.asked.append((view, folder, to))
+        note("3 pages were left out")
+        return f"wrote {view}"
+
+
+@pytest.fixture
+def job(monkeypatch: pytest.MonkeyPatch) -> FakeJob:
+    fake = FakeJob()
+    module = ModuleType("nephila.job")
+    for name in ("crawl", "dry_run", "status", "ask", "export"):
+        setattr(module, name, getattr(fake, name))
+    module.VIEWS = ("mirror", "jsonl", "csv")  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "nephila.job", module)
+    monkeypatch.setattr(nephila, "job", module, raising=False)
+    for name in list(os.environ):
+        if name.startswith("NEPHILA_"):
+            monkeypatch.delenv(name)
+    return fake

@@ -1,0 +1,76 @@
+"""The reference pages name everything there is, with the meaning and the default that the code has."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nephila import cli, db
+from nephila.config import Config, fields
+from nephila.events import EVENTS
+from nephila.types import Outcome
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def rows(text: str) -> dict[str, list[str]]:
+    """First cell without its code marks → all cells, of every table row."""
+    found = [re.split(r"(?<!\\)\|", line)[1:-1] for line in text.splitlines() if line.startswith("| `")]
+    return {cells[0].strip().strip("`"): [cell.strip() for cell in cells] for cells in found}
+
+
+def as_shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return {float: f"{value:g}" if isinstance(value, float) else "", list: "[]", str: f'"{value}"'}.get(
+        type(value), str(value)
+    )
+
+
+@pytest.mark.parametrize("key", list(fields()))
+def test_every_key_is_explained(key: str) -> None:
+    doc, extra = fields()[key]
+    cells = rows((DOCS / "options.md").read_text())[key]
+    assert cells[2] == f"`{as_shown(getattr(Config(), key))}`"
+    assert cells[3] == extra["resume"]
+    assert cells[4].replace("\\|", "|").removesuffix(". Secret: see below") == doc
+    assert ("Secret" in cells[4]) is extra["secret"]
+
+
+def test_no_key_is_explained_that_does_not_exist() -> None:
+    text = (DOCS / "options.md").read_text().partition("## Options that are not keys")[0]
+    assert set(rows(text)) == set(fields())
+
+
+def test_every_other_option_is_explained() -> None:
+    text = (DOCS / "options.md").read_text()
+    for action in cli.COMMANDS["crawl"].build()._actions:
+        if not action.dest.startswith("key_") and action.dest not in ("help", "url"):
+            assert all(f"`{name}" in text or f", `{name}" in text for name in action.option_strings), action.dest
+
+
+def test_every_event_is_explained() -> None:
+    assert {name: cells[1] for name, cells in rows((DOCS / "events.md").read_text()).items()} == EVENTS
+
+
+def test_every_table_and_column_is_explained() -> None:
+    con = sqlite3.connect(":memory:")
+    con.executescript(db.TABLES)
+    tables = [name for (name,) in con.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    columns = {table: [row[1] for row in con.execute(f"PRAGMA table_info ({table})")] for table in tables}
+    con.close()
+    sections = dict(part.partition("\n")[::2] for part in (DOCS / "schema.md").read_text().split("\n## ")[1:])
+    assert {table: list(rows(text)) for table, text in sections.items()} == columns
+    assert f"Schema version {db.SCHEMA}." in (DOCS / "schema.md").read_text()
+
+
+def test_every_command_outcome_and_status_key_is_explained(job: Any) -> None:
+    text = (DOCS / "commands.md").read_text()
+    assert re.findall(r"^nephila (\w+)", text, re.MULTILINE) == list(cli.COMMANDS)
+    assert all(f"`{outcome}`" in text for outcome in Outcome)
+    keys = text.partition("## Keys of the status")[2]
+    assert list(rows(keys)) == [*job.final, "unknown"]

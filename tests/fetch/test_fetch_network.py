@@ -1,0 +1,407 @@
+"""Names, proxies, TLS and HTTP/2: what lies between the client and a site."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import socket
+import ssl
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fetch.rawweb import Talk, Web, answer, client, lease, run
+
+from nephila.clock import SystemClock
+from nephila.fetch import names
+from nephila.types import Outcome, Response
+
+
+class Moved(SystemClock):
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead
+
+
+def test_resolve_setting_takes_the_place_of_the_name_server() -> None:
+    async def work() -> None:
+        async with Web(answer()) as web:
+            fetch = client(resolve=[f"shop.example:{web.port}:127.0.0.1"])
+            got = await fetch(lease(web.url(host="shop.example")))
+            assert (got.status, got.ip) == (200, "127.0.0.1")
+            assert f"Host: shop.example:{web.port}".encode() in web.heads[0]
+            await fetch.close()
+
+    run(work())
+
+
+def test_addresses_of_one_request_do_not_stay_for_the_next() -> None:
+    async def work() -> None:
+        async with Web(answer(b"1")) as web, Web(answer(b"2")) as other:
+            fetch = client(
+                allow_private=True, resolve=[f"a.example:{web.port}:127.0.0.1", f"b.example:{other.port}:127.0.0.1"]
+            )
+            urls = [
+                web.url(host="a.example"),
+                web.url(),
+                other.url(host="b.example"),
+                other.url(),
+                web.url(host="a.example"),
+            ]
+            said = [(await fetch(lease(url))).payload.head(1) for url in urls]
+            assert said == [b"1", b"1", b"2", b"2", b"1"]
+            await fetch.close()
+
+    run(work())
+
+
+def test_name_is_asked_for_once_and_again_when_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def system(host: Any, *_: Any, **__: Any) -> Any:
+        asked.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
+
+    monkeypatch.setattr("nephila.fetch.names.socket.getaddrinfo", system)
+    clock = Moved()
+
+    async def work() -> None:
+        known = names.Names(5, clock)
+        found = await asyncio.gather(*(known.find("a.example") for _ in range(20)))
+        assert {answer.addresses for answer in found} == {("127.0.0.1",)}
+        assert asked == [b"a.example"]
+        assert known.known("a.example") == found[0]
+        clock.ahead = names.FOUND_S + 1
+        assert known.known("a.example") is None
+        await known.find("a.example")
+        assert len(asked) == 2
+        known.forget("a.example")
+        assert known.known("a.example") is None
+        known.close()
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [(socket.EAI_NONAME, "dns.not_found"), (socket.EAI_AGAIN, "dns.temporary"), (socket.EAI_FAIL, "dns.temporary")],
+)
+def test_trouble_with_a_name(monkeypatch: pytest.MonkeyPatch, code: int, reason: str) -> None:
+    def system(*_: Any, **__: Any) -> Any:
+        raise socket.gaierror(code, "no")
+
+    monkeypatch.setattr("nephila.fetch.names.socket.getaddrinfo", system)
+
+    async def work() -> None:
+        fetch = client()
+        got = await fetch(lease("http://nowhere.example/"))
+        assert (got.outcome, got.reason) == (Outcome.UNREACHABLE, reason)
+        await fetch.close()
+
+    run(work())
+
+
+def test_silent_name_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    enough = threading.Event()
+
+    def system(*_: Any, **__: Any) -> Any:
+        enough.wait(5)
+        raise socket.gaierror(socket.EAI_AGAIN, "no")
+
+    monkeypatch.setattr("nephila.fetch.names.socket.getaddrinfo", system)
+
+    async def work() -> None:
+        fetch = client(dns_timeout_s=0.1)
+        got = await fetch(lease("http://slow.example/"))
+        assert (got.outcome, got.reason) == (Outcome.UNREACHABLE, "timeout.dns")
+        enough.set()
+        await fetch.close()
+
+    run(work())
+
+
+@pytest.mark.parametrize("host", ["a" * 64 + ".example", "a..example", "xn--.example"])
+def test_impossible_name_is_a_reason_and_no_error(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = socket.getaddrinfo
+    monkeypatch.setattr(
+        "nephila.fetch.names.socket.getaddrinfo", lambda host, *_, **__: real(host, None, flags=socket.AI_NUMERICHOST)
+    )
+    assert names.look_up(host).reason == "dns.not_found"
+
+
+def test_answer_of_the_name_server_is_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A public name that resolves into the private network (rebinding)."""
+    entry = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))
+    monkeypatch.setattr("nephila.fetch.names.socket.getaddrinfo", lambda *_, **__: [entry])
+
+    async def work() -> None:
+        async with Web(answer()) as web:
+            fetch = client()
+            got = await fetch(lease(web.url(host="rebind.example")))
+            assert (got.outcome, got.reason, web.connections) == (Outcome.BLOCKED, "blocked.private_address", 0)
+            await fetch.close()
+
+    run(work())
+
+
+async def tunnel(talk: Talk) -> None:
+    """CONNECT: to wherever the test says, whatever the target's name is."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", talk.web.target)
+    await talk.say(b"HTTP/1.1 200 Connected\r\nX-Proxy: 1\r\n\r\n")
+
+    async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        while data := await source.read(65536):
+            sink.write(data)
+            await sink.drain()
+        sink.close()
+
+    try:
+        await asyncio.gather(pump(talk.reader, writer), pump(reader, talk.writer), return_exceptions=True)
+    finally:
+        writer.transport.abort()
+
+
+def test_http_proxy_gets_absolute_form_and_its_credentials_stay_out_of_the_record() -> None:
+    async def work() -> None:
+        async with Web(answer()) as proxy:
+            fetch = client(proxy=f"http://user:pass@127.0.0.1:{proxy.port}")
+            got = await fetch(lease("http://site.example/page"))
+            assert got.status == 200
+            assert proxy.heads[0].startswith(b"GET http://site.example/page HTTP/1.1\r\n")
+            assert b"Proxy-Authorization: Basic dXNlcjpwYXNz" in proxy.heads[0]
+            assert b"Proxy-Authorization" not in got.request_head
+            blocked = await fetch(lease("http://127.0.0.1/"))
+            assert (blocked.outcome, len(proxy.heads)) == (Outcome.BLOCKED, 1)
+            await fetch.close()
+
+    run(work())
+
+
+def test_https_through_a_proxy(tls: ssl.SSLContext) -> None:
+    async def work() -> None:
+        async with Web(tunnel) as proxy, Web(answer(), tls=tls) as site:
+            proxy.target = site.port
+            fetch = client(proxy=f"http://127.0.0.1:{proxy.port}", insecure=["site.example"], header=["X-Mine: 1"])
+            got = await fetch(lease(site.url("/in", host="site.example"), cookie="a=b"))
+            assert (got.status, got.header("x-proxy"), got.payload.head(9)) == (200, "", b"hello")
+            assert proxy.heads[0].startswith(b"CONNECT site.example:")
+            assert b"Cookie" not in proxy.heads[0]
+            assert b"X-Mine" not in proxy.heads[0]
+            assert b"Cookie: a=b" in site.heads[0]
+            assert got.request_head.startswith(b"GET /in HTTP/1.1\r\n")
+            await fetch.close()
+
+    run(work())
+
+
+@pytest.mark.parametrize("url", ["http://site.example/", "https://site.example/"])
+def test_proxy_that_wants_credentials(url: str) -> None:
+    async def work() -> None:
+        async with Web(answer(b"", status="407 Proxy Authentication Required")) as proxy:
+            fetch = client(proxy=f"http://127.0.0.1:{proxy.port}")
+            got = await fetch(lease(url))
+            assert (got.outcome, got.reason) == (Outcome.UNREACHABLE, "proxy")
+            await fetch.close()
+
+    run(work())
+
+
+async def socks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asked: list[bytes]) -> None:
+    """A SOCKS 5 proxy (RFC 1928) that lets everybody in and answers every request itself."""
+    await reader.readexactly((await reader.readexactly(2))[1])
+    writer.write(b"\5\0")
+    kind = (await reader.readexactly(4))[3]
+    size = 4 if kind == 1 else (await reader.readexactly(1))[0]
+    asked.append(await reader.readexactly(size))
+    await reader.readexactly(2)
+    writer.write(b"\5\0\0\1\0\0\0\0\0\0")
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(answer())
+    await writer.drain()
+    writer.close()
+
+
+@pytest.mark.parametrize(("scheme", "asked_for"), [("socks5h", b"site.example"), ("socks5", bytes([192, 88, 98, 7]))])
+def test_socks_proxy(scheme: str, asked_for: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """socks5 leaves the name to us, and so the guard sees its addresses; socks5h resolves by itself."""
+    entry = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.88.98.7", 0))
+    monkeypatch.setattr("nephila.fetch.names.socket.getaddrinfo", lambda *_, **__: [entry])
+
+    async def work() -> None:
+        asked: list[bytes] = []
+        async with await asyncio.start_server(lambda r, w: socks(r, w, asked), "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            fetch = client(proxy=f"{scheme}://127.0.0.1:{port}")
+            assert (await fetch(lease("http://site.example/"))).status == 200
+            assert asked == [asked_for]
+            await fetch.close()
+            await asyncio.sleep(0.01)
+
+    run(work())
+
+
+def test_private_answer_behind_a_socks_proxy_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.0.0.1", 0))
+    monkeypatch.setattr("nephila.fetch.names.socket.getaddrinfo", lambda *_, **__: [entry])
+
+    async def work() -> None:
+        async with Web(answer()) as proxy:
+            fetch = client(proxy=f"socks5://127.0.0.1:{proxy.port}")
+            got = await fetch(lease("http://site.example/"))
+            assert (got.outcome, got.reason, proxy.connections) == (Outcome.BLOCKED, "blocked.private_address", 0)
+            await fetch.close()
+
+    run(work())
+
+
+def test_proxy_that_is_down() -> None:
+    async def work() -> None:
+        async with Web(answer()) as proxy:
+            pass
+        fetch = client(proxy=f"http://127.0.0.1:{proxy.port}")
+        assert (await fetch(lease("http://site.example/"))).reason == "proxy"
+        await fetch.close()
+
+    run(work())
+
+
+def test_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+
+    async def work() -> None:
+        async with Web(answer()) as web:
+            fetch = client(web)
+            assert (await fetch(lease(web.url()))).status == 200
+            await fetch.close()
+
+    run(work())
+
+
+def test_certificate_that_nobody_trusts(tls: ssl.SSLContext) -> None:
+    async def work() -> None:
+        async with Web(answer(), tls=tls) as web:
+            fetch = client(web)
+            got = await fetch(lease(web.url()))
+            assert (got.outcome, got.reason) == (Outcome.UNREACHABLE, "tls.certificate")
+            assert "self-signed" in got.detail
+            assert web.heads == []
+            await fetch.close()
+
+    run(work())
+
+
+def test_insecure_host(tls: ssl.SSLContext) -> None:
+    async def work() -> None:
+        async with Web(answer(), tls=tls) as web:
+            fetch = client(web, insecure=["127.0.0.1"], http2=False)
+            first, second = [await fetch(lease(web.url())) for _ in range(2)]
+            assert (first.status, first.tls[:7], web.connections) == (200, "TLSv1.3", 1)
+            assert second.tls == first.tls
+            assert 0 < first.timings.connect < first.timings.tls <= first.timings.sent
+            await fetch.close()
+
+    run(work())
+
+
+def test_one_insecure_host_does_not_make_the_next_so(tls: ssl.SSLContext) -> None:
+    async def work() -> None:
+        async with Web(answer(), tls=tls) as web:
+            fetch = client(insecure=["127.0.0.1"], allow_private=True)
+            assert isinstance(await fetch(lease(web.url())), Response)
+            assert (await fetch(lease(web.url(host="localhost")))).reason == "tls.certificate"
+            assert isinstance(await fetch(lease(web.url())), Response)
+            await fetch.close()
+
+    run(work())
+
+
+def test_trusted_file_of_the_environment_and_a_wrong_name(
+    tls: ssl.SSLContext, certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+
+    async def work() -> None:
+        async with Web(answer(), tls=tls) as web:
+            fetch = client(allow_private=True, resolve=[f"wrong.example:{web.port}:127.0.0.1"])
+            assert (await fetch(lease(web.url(host="localhost")))).status == 200
+            assert (await fetch(lease(web.url(host="wrong.example")))).reason == "tls.certificate"
+            await fetch.close()
+
+    run(work())
+
+
+def test_plain_server_asked_for_tls() -> None:
+    async def work() -> None:
+        async with await asyncio.start_server(_plain, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            fetch = client(allow_private=True)
+            got = await fetch(lease(f"https://127.0.0.1:{port}/"))
+            assert (got.outcome, got.reason) == (Outcome.UNREACHABLE, "tls.handshake")
+            await fetch.close()
+
+    run(work())
+
+
+async def _plain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    writer.close()
+
+
+@asynccontextmanager
+async def nginx(folder: Path, certificate: tuple[Path, Path]) -> AsyncIterator[int]:
+    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
+    if program is None:
+        pytest.skip("no nginx here, the HTTP/2 server of this test")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    (folder / "web").mkdir()
+    (folder / "web" / "a.html").write_bytes(b"<p>two</p>" * 5000)
+    temp = "".join(
+        f"{name}_temp_path {folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    (folder / "nginx.conf").write_text(
+        f"daemon off; master_process off; pid {folder}/pid; error_log {folder}/err; events {{}}\n"
+        f"http {{ access_log off; {temp} server {{ listen 127.0.0.1:{port} ssl http2; ssl_certificate {certificate[0]};"
+        f" ssl_certificate_key {certificate[1]}; root {folder}/web; }} }}\n"
+    )
+    server = await asyncio.create_subprocess_exec(
+        program, "-p", str(folder), "-c", str(folder / "nginx.conf"), stderr=asyncio.subprocess.DEVNULL
+    )
+    try:
+        for _ in range(100):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            await asyncio.sleep(0.02)
+        yield port
+    finally:
+        server.terminate()
+        await server.wait()
+
+
+def test_http2(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+    async def work() -> None:
+        async with nginx(tmp_path, certificate) as port:
+            fetch = client(allow_private=True, insecure=["127.0.0.1"])
+            url = f"https://127.0.0.1:{port}/a.html"
+            got = await fetch(lease(url))
+            assert (got.status, got.protocol, got.payload.head(99_999)) == (200, "h2", b"<p>two</p>" * 5000)
+            assert got.head.startswith(b"HTTP/2 200")
+            assert got.request_head.startswith(b"GET /a.html HTTP/2\r\n")
+            many = await asyncio.gather(*(fetch(lease(url)) for _ in range(20)))
+            assert {(one.protocol, one.payload.size, one.timings.connect) for one in many} == {("h2", 50_000, 0.0)}
+            cut = client(allow_private=True, insecure=["127.0.0.1"], body_bytes_max=20_000)
+            first, second = [await cut(lease(url)) for _ in range(2)]
+            assert (first.truncated, first.body.size, second.body.size) == ("length", 20_000, 20_000)
+            old = client(allow_private=True, insecure=["127.0.0.1"], http2=False)
+            assert (await old(lease(url))).protocol == "http/1.1"
+            for each in (fetch, cut, old):
+                await each.close()
+
+    run(work(), 20)

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import base64
+import json
+import tarfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nephila.robots.rules import BYTES_MAX, Rules, whole_lines
+
+DEVIATIONS = {
+    "google-ID_Encoding-03": "the URL is compared percent-encoded, as it would be sent (the corpus calls that fine)",
+    "google-ID_Encoding-05": "the URL is compared percent-encoded, as it would be sent (the corpus calls that fine)",
+    "google-ID_Encoding-06": "RFC 9309, 2.2.2: %62%61%7A is compared as baz",
+    "google-GoogleOnly_LineTooLong-02": "a line is not cut at 16,664 bytes: the limit is that of the file",
+    "google-GoogleOnly_LineTooLong-05": "a line is not cut at 16,664 bytes: the limit is that of the file",
+    "cc-testHtmlMarkupInRobotsTxt-03": "an HTML page has no rules, even if it shows some",
+}
+"""Cases that are answered otherwise on purpose, with the reason; none of them is of level rfc."""
+
+
+def answer(case: dict[str, Any]) -> tuple[object, object] | None:
+    """(got, expected) of a case; None when it asks nothing that is answered here."""
+    text = case["robots_txt"]
+    rules = Rules.parse(base64.b64decode(case["robots_txt_base64"]) if text is None else text.encode())
+    token = case["product_token"]
+    if token is None:
+        return None
+    if "allowed" in case:
+        return rules.allowed(case["url"], token), case["allowed"]
+    if "crawl_delay" in case:
+        return rules.crawl_delay(token), -1.0 if case["crawl_delay"] is None else case["crawl_delay"]
+    if "sitemaps" in case:
+        return rules.sitemaps, case["sitemaps"]
+    return (len(rules.sitemaps), case["sitemaps_count"]) if "sitemaps_count" in case else None
+
+
+def test_corpus_robots(corpora: Path) -> None:
+    passed, failed, skipped = Counter[str](), {}, 0
+    for name in ("rfc9309", "google", "crawler_commons"):
+        for case in json.loads((corpora / f"robots/{name}.json").read_text()):
+            result = answer(case)
+            if result is None:
+                skipped += 1
+            elif result[0] == result[1]:
+                passed[case["level"]] += 1
+            else:
+                failed[case["id"]] = result
+    print(f"robots: {dict(passed)} passed, {len(failed)} answered otherwise on purpose, {skipped} ask nothing")
+    assert failed.keys() == DEVIATIONS.keys()
+    assert passed["rfc"] == 462
+
+
+def test_corpus_real_robots(corpora: Path) -> None:
+    slowest, count = 0.0, 0
+    with tarfile.open(corpora / "robots/real_robots.tar.gz") as archive:
+        for member in archive:
+            if not member.isfile():
+                continue
+            data = archive.extractfile(member).read()  # type: ignore[union-attr]
+            started = time.process_time()
+            rules = Rules.parse(data)
+            assert rules.allowed("http://h.org/a/b?c=d", "nephila") in (True, False)
+            assert 0 <= len(rules.sitemaps) <= 1_000
+            assert rules.crawl_delay("nephila") >= -1.0
+            slowest, count = max(slowest, time.process_time() - started), count + 1
+    print(f"real_robots: {count} files, slowest {slowest:.3f} s")
+    assert count > 4_000
+    assert slowest < 1.0
+
+
+def allowed(text: str | bytes, path: str = "/x", token: str = "nephila") -> bool:
+    data = text if isinstance(text, bytes) else text.encode()
+    return Rules.parse(data).allowed(f"https://h.org{path}", token)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_lines_end_in_any_way(end: str) -> None:
+    text = end.join(["User-agent: nephila", "Disallow: /x", "", "User-agent: other", "Disallow: /y"])
+    assert not allowed(text)
+    assert allowed(text, "/y")
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "may"),
+    [
+        (b"\xef\xbb\xbfUser-agent: *\nDisallow: /x", "/x", False),
+        ("User-agent: *\nDisallow: /x".encode("utf-16"), "/x", False),
+        (b"User-agent: *\nDisallow: /\xff\nDisallow: /x", "/x", False),
+        (b"User-agent: *\nDisallow: /\x00\nDisallow: /x", "/x", False),
+        (b"User-agent: *\nDisallow: /x # why", "/x", False),
+        (b"Disallow: /x", "/x", True),
+        (b"", "/x", True),
+        (b"User-agent: *\nDisallow:", "/x", True),
+        (b"User-agent: *\nDisallow: /", "/robots.txt", True),
+        (b"User-agent: NEPHILA/2.0\nDisallow: /x", "/x", False),
+        (b"User-agent: nephila bot\nDisallow: /x", "/x", False),
+        (b"User-agent: neph\nDisallow: /x", "/x", True),
+        (b"User-agent: nephila-images\nDisallow: /x", "/x", True),
+        (b"User-agent: *\nDisallow: /x\nUser-agent: nephila\nAllow: /", "/x", True),
+        (b"User-agent: nephila\nDisallow: /x\n\nUser-agent: nephila\nDisallow: /y", "/y", False),
+        (b"User-agent: a\nUser-agent: nephila\nDisallow: /x", "/x", False),
+        (b"User-agent: nephila\nCrawl-delay: 1\nUser-agent: b\nDisallow: /x", "/x", False),
+        (b"User-agent: nephila\nSitemap: /s\nUnknown: 1\nUser-agent: b\nDisallow: /x", "/x", False),
+        (b"User-agent: *\nDisallow: /*.pdf$", "/a.pdf", False),
+        (b"User-agent: *\nDisallow: /*.pdf$", "/a.pdf?x", True),
+        (b"User-agent: *\nDisallow: /x\nAllow: /x", "/x", True),
+        (b"User-agent: *\nDisallow: /a\nAllow: /a/b", "/a/b/c", True),
+        (b"User-agent: *\nDisallow: /?q=", "/?q=1", False),
+        ("User-agent: *\nDisallow: /é", "/%C3%A9", False),
+        ("User-agent: *\nDisallow: /a\u2028b", "/a%E2%80%A8b", False),
+        ("User-agent: *\nDisallow: /a\u2028User-agent: x", "/a", True),
+        (b"User-agent: *\nDisallow: //a", "//a/b", False),
+        (b"<!DOCTYPE html><html>\nUser-agent: *\nDisallow: /\n", "/x", True),
+        (b"User-agent *\nDisallow /x", "/x", False),
+    ],
+)
+def test_decisions(text: bytes | str, path: str, may: bool) -> None:
+    assert allowed(text, path) is may
+
+
+def test_only_the_first_512000_bytes_count_and_no_cut_line() -> None:
+    filler = b"#" * 99 + b"\n"
+    head = b"User-agent: *\n" + filler * ((BYTES_MAX - 1_000) // 100)
+    cut = head + b"Disallow: /early\n" + b"Disallow: /" + b"x" * 2_000 + b"\nDisallow: /late\n"
+    assert not allowed(cut, "/early")
+    assert allowed(cut, "/late")
+    assert allowed(cut, "/" + "x" * 2_000)
+    assert whole_lines(whole_lines(cut)) == whole_lines(cut)
+
+
+@pytest.mark.parametrize(
+    ("text", "delay"),
+    [
+        ("User-agent: *\nCrawl-delay: 2", 2.0),
+        ("User-agent: *\nCrawl-delay: 0.5 # s", 0.5),
+        ("User-agent: *\nCrawl-delay: 10s", 10.0),
+        ("User-agent: *\nCrawl-delay: -1", -1.0),
+        ("User-agent: *\nCrawl-delay: nan", -1.0),
+        ("User-agent: *\nCrawl-delay: ", -1.0),
+        ("Crawl-delay: 3", -1.0),
+        ("User-agent: *\nCrawl-delay: 2\nUser-agent: nephila\nDisallow: /x", -1.0),
+        ("User-agent: nephila\nCrawl-delay: 2\nUser-agent: b\nCrawl-delay: 9", 2.0),
+        ("User-agent: nephila\nCrawl-delay: 2\n\nUser-agent: Nephila\nCrawl-delay: 3", 3.0),
+        ("User-agent: nephila\nDisallow: /\nCrawl-delay: 4", 4.0),
+    ],
+)
+def test_crawl_delay(text: str, delay: float) -> None:
+    assert Rules.parse(text.encode()).crawl_delay("nephila") == delay
+
+
+def test_sitemaps_as_written_without_repeats() -> None:
+    text = b"Sitemap: https://h.org/A.xml\nUser-agent: *\nsitemap:/b.xml\nSitemap: https://h.org/A.xml\nSitemap:\n"
+    assert Rules.parse(text).sitemaps == ["https://h.org/A.xml", "/b.xml"]
+
+
+def test_many_rules_are_read_and_asked_in_time() -> None:
+    text = b"User-agent: *\n" + b"".join(b"Disallow: /%d/*a*b\n" % i for i in range(20_000))
+    started = time.process_time()
+    rules = Rules.parse(text)
+    assert rules.allowed("http://h.org/x", "nephila")
+    assert not rules.allowed("http://h.org/19999/aab", "nephila")
+    assert time.process_time() - started < 2.0
+
+
+lines = st.sampled_from(
+    [
+        "User-agent: *",
+        "User-agent: nephila",
+        "User-agent",
+        "Disallow: /",
+        "Allow: /%",
+        "Disallow:*$*",
+        "Crawl-delay: 1e9",
+    ]
+)
+
+
+@given(st.one_of(st.binary(max_size=200), st.lists(lines).map(lambda some: "\r".join(some).encode())), st.text())
+def test_never_raises(data: bytes, path: str) -> None:
+    rules = Rules.parse(data)
+    assert rules.allowed(path, "nephila") in (True, False)
+    assert rules.allowed("http://h.org/" + path, "nephila") in (True, False)
+    assert rules.crawl_delay("nephila") >= -1.0
