@@ -17,16 +17,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from nephila import __version__, control, db, events, resume, settings, trouble
-from nephila.archive.warc import repair
 from nephila.clock import SystemClock
 from nephila.config import Config
 from nephila.crew import Crew, Hand, launch
-from nephila.engine import Hooks
 from nephila.errors import Damaged, DiskFull, JobError
 from nephila.frontier import patience
 from nephila.frontier.batch import Batch, Committed
@@ -42,13 +40,15 @@ from nephila.job import (
     WorkerSpec,
     allowed_of,
     archive_name,
-    build_engine,
     export,
     requests_of,
     scope_of,
 )
 from nephila.url.key import Fingerprints
 from nephila.url.parse import host_of, seed
+
+if TYPE_CHECKING:
+    from nephila.engine import Hooks
 
 WORKERS_MAX = 8
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -360,6 +360,8 @@ class Front:
     async def _work_alone(self, hooks: Hooks | None) -> None:
         """workers=0: the same corridor in this process, without watchdog."""
         frontier = LocalFrontier(self._scheduler)
+        from nephila.corridor import build_engine  # the workers' business when there are any
+
         engine = build_engine(self._spec(0), frontier, step=self._step, hooks=hooks)
         self._local = asyncio.get_running_loop().create_task(engine.run(self.config.connections))
         try:
@@ -388,6 +390,8 @@ class Front:
 
     def _cut(self, file: str) -> None:
         """A worker died: its file ends where its last committed group ends."""
+        from nephila.archive.warc import repair
+
         committed, last = self._scheduler.committed(file)
         path = self.folder / "archive" / file
         size = path.stat().st_size if path.exists() else 0

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from nephila import settings
 from nephila.config import Config
+from nephila.corridor import TOKEN
 from nephila.fetch.client import Client
 from nephila.fetch.decode import decode
-from nephila.job import TOKEN, allowed_of, requests_of, scope_of
+from nephila.job import allowed_of, requests_of, scope_of
 from nephila.page.reader import Reader
 from nephila.robots.gate import Gate
 from nephila.robots.reader import read_robots

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from nephila import control, db
-from nephila.archive.warc import repair
 from nephila.config import Config
 from nephila.frontier.batch import BIAS
 from nephila.frontier.sqlite import SqliteStore
@@ -26,6 +25,8 @@ def repair_archives(store: SqliteStore, folder: Path, name: str) -> Iterator[tup
 
     Of a closed file only the length is looked at: one that is shorter than it was, or gone, is damaged, too.
     """
+    from nephila.archive.warc import repair  # most starts have nothing to repair
+
     for id, file, pid, committed, closed in store.query("SELECT id, file, pid, committed, closed FROM archive"):
         path = folder / file
         if closed and path.is_file() and path.stat().st_size >= committed:

@@ -120,7 +120,8 @@ def _builder(engine: str) -> tuple[Any, Build]:
     if engine:
         module, _, name = engine.partition(":")
         return Any, getattr(importlib.import_module(module), name)
-    from nephila.job import WorkerSpec, build_engine
+    from nephila.corridor import build_engine
+    from nephila.job import WorkerSpec
     from nephila.url.scope import ScopeSpec
 
     def build(packed: bytes, frontier: RemoteFrontier, slot: Slot) -> tuple[Any, int]:

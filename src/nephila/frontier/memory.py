@@ -86,7 +86,8 @@ class MemoryStore:
         self.items += batch.items
         for id, _, flat, edges in batch.links:
             self.links[id] = (flat, edges)
-        for *values, id in batch.host_rows:
+        for told in batch.host_rows:
+            values, id = told[:-1], told[-1]
             self.hosts[id].update(zip(HOST, values, strict=True))
         for cookie in batch.cookies:
             self._keep_cookie(cookie)

@@ -7,7 +7,6 @@ never shorter (an error page is quick: a crawler that adapts to it hammers a sit
 
 from __future__ import annotations
 
-import email.utils
 import ipaddress
 import random
 
@@ -46,6 +45,8 @@ def retry_after(value: str, wall: float) -> float | None:
     try:
         seconds = float(value)
     except ValueError:
+        import email.utils  # dates are rare here, and this import is dear
+
         try:
             seconds = email.utils.parsedate_to_datetime(value).timestamp() - wall
         except (ValueError, TypeError, OverflowError):

@@ -219,8 +219,6 @@ class Scheduler:
         added = 0
         for request in requests:
             fp = self._fingerprint(request.url)
-            if request.guessed:
-                self._guessed.add(fp)
             if not self._seen_first(fp, request.depth):
                 continue
             id = self._admit(fp, without_userinfo(request.url), Kind(request.kind), request.depth, 0, 0, 0)
@@ -228,6 +226,7 @@ class Scheduler:
             if request.guessed:
                 self._guess(id)
             added += 1
+        self._stir()
         self._after()
         return added
 
@@ -521,7 +520,7 @@ class Scheduler:
         if not self._guessed or not _nobody_listens(s.reason):
             return False
         rows = [row for _, row in held.host.ready] if held.row.kind == Kind.ROBOTS else [held.row]
-        return any(row.fp in self._guessed for row in rows)
+        return any(row.id in self._guessed for row in rows)
 
     def _ours(self, held: Held, s: Settlement, now: float) -> bool:
         """Was it our own network that failed? Then nothing is counted and nobody is blamed."""

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from nephila.config import Config
+from nephila.corridor import build_engine
 from nephila.engine import Hooks
 from nephila.frontier.batch import Store
 from nephila.frontier.local import LocalFrontier
 from nephila.frontier.scheduler import Ended, Scheduler
 from nephila.frontier.seen.exact import ExactSeen
-from nephila.job import WorkerSpec, build_engine, requests_of, scope_of
+from nephila.job import WorkerSpec, requests_of, scope_of
 from nephila.testing.clock import FakeClock
 from nephila.testing.fakeweb import FakeWeb
 from nephila.url.key import Fingerprints

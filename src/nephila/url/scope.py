@@ -8,9 +8,10 @@ is one look-up in a dict. Regular expressions are RE2's: linear time whatever a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
 
 import msgspec
-import re2  # type: ignore[import-untyped]
 
 from nephila.errors import ConfigError
 from nephila.url.parse import authority_of, host_of, path_of
@@ -70,10 +71,8 @@ class Scope:
         self._exclude = _Patterns(spec.exclude, "exclude")
         self._places = spec.places()
         self._hosts = frozenset(place.partition("/")[0] for place in self._places)
-        self._sites = frozenset(map(registrable, map(_bare, self._hosts)))
-        self._names = frozenset(map(name_label, map(_bare, self._hosts)))
         self._names_met: dict[str, None] = {}
-        self._verdicts: dict[str, tuple[str, str]] = {}
+        self._verdicts: dict[str, str] = {}
         self._embeds = spec.embeds
         self._filtered = bool(spec.include or spec.exclude)
 
@@ -82,8 +81,11 @@ class Scope:
         if len(url) > URL_LENGTH_MAX:
             return "url.too_long"
         head = url[: url.find("/", 8)]
-        page, sitemap = self._verdicts.get(head) or self._judge(head, url)
-        rule = page and self._elsewhere(page, sitemap, url, kind)
+        rule = self._verdicts.get(head)
+        if rule is None:
+            rule = self._judge(head, url)
+        if rule:
+            rule = self._elsewhere(rule, url, kind)
         if rule or not self._filtered or kind == "robots":
             return rule
         return self._pattern_refusal(url, kind)
@@ -92,17 +94,25 @@ class Scope:
         """Mode `name`: the registrable domains that were admitted so far (at most 1,000), for the warning that names them."""
         return list(self._names_met)
 
-    def _judge(self, head: str, url: str) -> tuple[str, str]:
-        """(rule for a page, rule for a sitemap) as far as the host decides it."""
+    # Asked for only where the mode or a kind needs them: the public suffix list takes 0.1 s to load.
+
+    @cached_property
+    def _sites(self) -> frozenset[str]:
+        return frozenset(map(registrable, map(_bare, self._hosts)))
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(map(name_label, map(_bare, self._hosts)))
+
+    def _judge(self, head: str, url: str) -> str:
+        """The rule for a page, as far as the host decides it."""
         if not head.startswith(("https://", "http://")):
-            return "scheme", "scheme"
-        host = host_of(url)
-        page = self._host_refusal(authority_of(url), host)
-        sitemap = "" if not page or registrable(host) in self._sites else page
+            return "scheme"
+        page = self._host_refusal(authority_of(url), host_of(url))
         if len(self._verdicts) >= _VERDICTS_MAX:
             self._verdicts.clear()
-        self._verdicts[head] = page, sitemap
-        return page, sitemap
+        self._verdicts[head] = page
+        return page
 
     def _host_refusal(self, authority: str, host: str) -> str:
         match self.spec.mode:
@@ -124,13 +134,13 @@ class Scope:
             self._names_met[registrable(host)] = None
         return ""
 
-    def _elsewhere(self, page: str, sitemap: str, url: str, kind: str) -> str:
+    def _elsewhere(self, page: str, url: str, kind: str) -> str:
         """The rule where the host alone is no reason to take a page: other kinds, and paths, may be wanted all the same."""
         if page == "scheme":
             return page
         if kind == "robots" or (kind == "embed" and self._embeds) or (page == "scope.prefix" and self._inside(url)):
             return ""
-        return sitemap if kind == "sitemap" else page
+        return "" if kind == "sitemap" and registrable(host_of(url)) in self._sites else page
 
     def _inside(self, url: str) -> bool:
         return (authority_of(url) + path_of(url)).startswith(self._places)
@@ -164,9 +174,11 @@ class _Patterns:
         return next((pattern for pattern, regex in self._each if regex.search(url) is not None), "")
 
 
-def _compiled(pattern: str, option: str) -> re2._Regexp:
+def _compiled(pattern: str, option: str) -> Any:
     if not pattern:
         raise ConfigError(f"{option}: an empty regular expression would match every URL: leave it out")
+    import re2  # type: ignore[import-untyped]  # most crawls have no pattern, and start sooner without it
+
     try:
         return re2.compile(pattern, _options())
     except (re2.error, UnicodeError) as error:
@@ -176,17 +188,21 @@ def _compiled(pattern: str, option: str) -> re2._Regexp:
         ) from error
 
 
-def _together(patterns: Sequence[str]) -> re2._Regexp | None:
+def _together(patterns: Sequence[str]) -> Any:
     """All of them as alternatives; None when that is too large for one program, or \\Q would quote the next one too."""
-    if any(r"\Q" in pattern for pattern in patterns):
+    if not patterns or any(r"\Q" in pattern for pattern in patterns):
         return None
+    import re2
+
     try:
         return re2.compile("|".join(f"(?:{pattern})" for pattern in patterns), _options())
     except re2.error:
         return None
 
 
-def _options() -> re2.Options:
+def _options() -> Any:
+    import re2
+
     options = re2.Options()
     options.log_errors = False  # else RE2 writes to standard error by itself
     options.never_capture = True

@@ -1,0 +1,127 @@
+"""The corridor, put together: who stands behind each door of one worker's engine.
+
+The only place that names concrete classes for the life of a URL. A worker process imports this and little else; with
+`workers=0` the front does.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nephila import __version__
+from nephila.archive.warc import Writer
+from nephila.engine import Engine, Hooks
+from nephila.errors import ConfigError
+from nephila.fetch.client import Client
+from nephila.fetch.decode import decode
+from nephila.fetch.wanted import types_rule
+from nephila.job import Step, WorkerSpec
+from nephila.page.reader import Reader
+from nephila.ports import Fetch
+from nephila.robots.gate import Gate
+from nephila.robots.reader import read_robots
+from nephila.types import Lease, Page, Response
+from nephila.url.admission import Admission
+from nephila.url.key import Fingerprints
+from nephila.url.parse import resolve
+from nephila.url.scope import Scope
+
+if TYPE_CHECKING:
+    from nephila.frontier.local import LocalFrontier
+    from nephila.frontier.remote import RemoteFrontier
+
+TOKEN = "nephila"
+"""Our name in robots.txt, whatever User-Agent is sent."""
+
+
+def build_engine(
+    spec: WorkerSpec,
+    frontier: RemoteFrontier | LocalFrontier,
+    slot: Callable[[int], None] = lambda lease: None,
+    *,
+    step: Step = lambda name: None,
+    hooks: Hooks | None = None,
+    fetch: Fetch | None = None,
+) -> Engine:
+    """One worker's corridor. `fetch` replaces the network (tests); the archive is written in any case."""
+    c, folder = spec.config, Path(spec.folder)
+    fingerprint = Fingerprints(spec.fingerprint_seed)
+    admission = Admission(Scope(spec.scope), fingerprint, sitemaps=c.sitemaps)
+    client: Client | None = None
+    if fetch is None:
+        client = fetch = Client(
+            c,
+            allowed=frozenset((host, port) for host, port in spec.allowed),
+            folder=folder,
+            rate_share=1.0 / max(spec.workers, 1),
+            wanted=types_rule(c.types) if c.types else None,
+        )
+    writer = Writer(
+        folder / "archive",
+        spec.name,
+        spec.worker,
+        bytes_max=c.archive_bytes_max,
+        fsync=c.durability == "power",
+        software=f"nephila/{__version__}",
+        info={"isPartOf": spec.name, "robots": "ignore" if c.no_robots else "obey"},
+        on_open=frontier.opened,
+        on_close=lambda file, length: frontier.closed(file),
+        serial_min=spec.serial_min,
+        step=step,
+    )
+    if hasattr(frontier, "on_scope"):
+        frontier.on_scope = lambda newer: admission.reset(Scope(newer))
+
+    async def close() -> None:
+        writer.close()
+        if client is not None:
+            await client.close()
+
+    return Engine(
+        frontier=frontier,
+        permission=Gate(TOKEN, enabled=not c.no_robots),
+        fetch=fetch,
+        decode=functools.partial(_decoded, limit=c.page_bytes_max, ratio_max=c.decode_ratio_max),
+        read=Reader(page_bytes_max=c.page_bytes_max, links_max=c.links_max, sitemaps=c.sitemaps, resolve=resolve),
+        read_robots=_robots_page,
+        admission=admission,
+        keep=writer,
+        fingerprint=fingerprint,
+        redirects_max=c.redirects_max,
+        robots_redirects_max=c.robots_redirects_max,
+        ignore_nofollow=c.ignore_nofollow,
+        release=client.release if client else lambda response: None,
+        slot=slot,
+        hooks=hooks or hooks_of(spec.hooks),
+        on_close=close,
+    )
+
+
+def hooks_of(name: str) -> Hooks | None:
+    """The hooks that `module:Class` names; its `hooks()` gives them. Raises ConfigError when it cannot be imported."""
+    if not name:
+        return None
+    import importlib
+
+    module, _, attribute = name.partition(":")
+    try:
+        found = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+        return found.hooks()  # type: ignore[no-any-return]
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(
+            f"hooks {name} cannot be imported in a worker ({error}): put the class into a module"
+        ) from error
+
+
+def _decoded(response: Response, *, limit: int, ratio_max: int) -> tuple[bytes, str]:
+    found = decode(response.payload, response.header("content-encoding"), limit, ratio_max)
+    return found.content, found.problem
+
+
+def _robots_page(lease: Lease, response: Response, content: bytes) -> Page:
+    return read_robots(response.url, response.status, content, TOKEN)
