@@ -241,9 +241,7 @@ def _export(args: argparse.Namespace) -> int:
         say(sentence, 0)
 
     done = safe(job.export(args.view, args.dir, args.to, note))
-    if str(args.to) == "-":  # standard output holds the view and nothing else
-        note(done)
-    else:
+    if str(args.to) != "-":  # standard output holds the view and nothing else
         put(done)
     return 0
 

@@ -107,7 +107,7 @@ class Hand:
         os.close(self._said_fd)
 
 
-def launch(worker: int, *, read_seconds_max: float, engine: str = "") -> Hand:
+def launch(worker: int, *, engine: str = "") -> Hand:
     """Start worker number `worker`: at once, so that it imports while the front opens its database.
 
     Must be called on the thread that outlives the crawl: Linux ties a child to the *thread* that made it. `engine` names
@@ -118,7 +118,7 @@ def launch(worker: int, *, read_seconds_max: float, engine: str = "") -> Hand:
     said, write = os.pipe()
     os.set_blocking(said, False)
     command = [sys.executable, "-P", "-m", "nephila.worker", "--wire", str(theirs.fileno()), "--slot", str(slot)]
-    command += ["--front", str(os.getpid()), "--read-seconds", str(read_seconds_max)]
+    command += ["--front", str(os.getpid())]
     command += ["--engine", engine] if engine else []
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # hooks are found there as they were here
     before = signal.pthread_sigmask(signal.SIG_BLOCK, DEAF)  # inherited, so that none comes before it is deaf
@@ -217,7 +217,7 @@ class Crew:
     async def _seat(self, desk: Desk, number: int) -> None:
         """One worker after another, until one ends well or the crew is ending."""
         while not self._ending:
-            hand = self._hired.pop(number, None) or launch(number, read_seconds_max=self._read_s, engine=self._engine)
+            hand = self._hired.pop(number, None) or launch(number, engine=self._engine)
             self._hands.append(hand)
             channel = self._admit(desk, hand)
             status = await exit_status(hand.process)

@@ -27,7 +27,6 @@ from nephila.config import Config
 from nephila.crew import Crew, Hand, launch
 from nephila.errors import Damaged, DiskFull, JobError
 from nephila.frontier import patience
-from nephila.frontier.batch import Batch, Committed
 from nephila.frontier.local import LocalFrontier
 from nephila.frontier.scheduler import Scheduler
 from nephila.frontier.seen.exact import ExactSeen
@@ -45,7 +44,7 @@ from nephila.job import (
     scope_of,
 )
 from nephila.url.key import Fingerprints
-from nephila.url.parse import host_of, seed
+from nephila.url.parse import host_of, seed, without_userinfo
 
 if TYPE_CHECKING:
     from nephila.engine import Hooks
@@ -187,11 +186,14 @@ class Front:
         if known and added:
             self._say(f"{added} new seeds were added")
         self._ask_for_contact()
-        return self._already_over(meta, known)
+        over = self._already_over(meta, known)
+        if over is None and self._scheduler.paused:
+            self._say(f"the crawl is paused, as it was: `nephila resume {self.folder}` lets it go on")
+        return over
 
     def _refuse_another_job(self, old: Config, given: Sequence[str]) -> None:
         known = {seed(text)[0] for text in old.seeds}
-        if known and not any(seed(text)[0] in known for text in given):
+        if known and not any(without_userinfo(seed(text)[0]) in known for text in given):
             first = next(iter(old.seeds))
             raise JobError(
                 f"{self.folder} holds another crawl (of {first}): choose another folder with -o DIR;"
@@ -206,7 +208,7 @@ class Front:
         path = db.database(self.folder)
         self._refuse_lost_database(path)
         c = self.config
-        return _Store(
+        return SqliteStore(
             path,
             order_name=c.order,
             max_depth=c.max_depth,
@@ -280,8 +282,7 @@ class Front:
 
     def hire(self, engine: str) -> list[Hand]:
         """Workers start before the event loop does, so that they import while we get ready."""
-        seconds = self.config.read_seconds_max
-        return [launch(n, read_seconds_max=seconds, engine=engine) for n in range(1, workers_of(self.config) + 1)]
+        return [launch(n, engine=engine) for n in range(1, workers_of(self.config) + 1)]
 
     async def run(
         self,
@@ -466,7 +467,8 @@ class Front:
 
     def _ending(self, text: str) -> Ending:
         ended = self._scheduler.ended
-        assert ended is not None
+        if ended is None:  # stopped at once, with requests under way: they are queued, as in the database
+            return self._end(Ending(CODES["interrupted"], "interrupted", "stopped by the user"))
         reason, text = ended.reason, text or ended.text
         if reason == "parked":
             hosts = ", ".join(f"{p['origin']} until {_utc(p['until'])}" for p in self.status()["parked"][:3])
@@ -481,21 +483,6 @@ class Front:
         if ending.code == CODES["disk"]:
             self._note("disk.low", text=ending.text)
         return ending
-
-
-class _Store(SqliteStore):
-    """Each batch builds on the one before, so after a commit that failed none is made, however many were handed over."""
-
-    _failure: BaseException | None = None
-
-    def _commit(self, con: sqlite3.Connection, batch: Batch) -> Committed:
-        if self._failure is not None:
-            raise DiskFull(str(self._failure)) from self._failure
-        try:
-            return super()._commit(con, batch)
-        except BaseException as error:
-            self._failure = error
-            raise
 
 
 SENTENCES = {

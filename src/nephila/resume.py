@@ -7,8 +7,8 @@ their state, in numbers that are said; ended URLs are queued again when asked fo
 from __future__ import annotations
 
 import re
+import sqlite3
 from array import array
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -97,27 +97,36 @@ def apply(store: SqliteStore, new: Config, old: Config, scope: ScopeSpec, retry:
 
 
 def _rescope(store: SqliteStore, config: Config, scope: Scope) -> Iterator[str]:
-    wanted: list[tuple[int]] = []
+    """What the rules refuse or want today; what they want and the depth limit does not is too deep."""
+    wanted, far = list[int](), list[int]()
     refused: dict[str, list[int]] = {}
+    gone = 0
     rows = store.query(
-        "SELECT u.id, u.url, u.kind, u.state, r.text FROM url u LEFT JOIN rule r ON r.id = u.rule"
-        " WHERE u.state IN ('queued', 'refused') AND u.kind != 'robots' AND u.parent != 0"
+        "SELECT u.id, u.url, u.kind, u.depth, u.state, r.text FROM url u LEFT JOIN rule r ON r.id = u.rule"
+        " WHERE u.state IN ('queued', 'refused', 'too_deep') AND u.kind != 'robots' AND u.parent != 0"
     )
-    for id, url, kind, state, rule in rows:
-        refusal = _refusal(config, scope, url, kind, rule or "")
+    for id, url, kind, depth, state, rule in rows:
+        refusal = _refusal(config, scope, url, kind, rule if rule and state == "refused" else "")
         if state == "refused" and not refusal:
-            wanted.append((id,))
-        elif state == "queued" and refusal:
+            (far if 0 <= config.max_depth < depth else wanted).append(id)
+        elif state != "refused" and refusal:
             refused.setdefault(refusal, []).append(id)
+            gone += state == "queued"
     with store.transaction() as con:
-        con.executemany("UPDATE url SET state = 'queued', rule = 0 WHERE id = ?", wanted)
+        con.executemany("UPDATE url SET state = 'queued', rule = 0 WHERE id = ?", [(id,) for id in wanted])
+        _set_aside(con, "too_deep", "max_depth", far)
         for text, ids in refused.items():
-            con.execute("INSERT OR IGNORE INTO rule (text, since) VALUES (?, unixepoch())", (text,))
-            (rule,) = con.execute("SELECT id FROM rule WHERE text = ?", (text,)).fetchone()
-            con.executemany("UPDATE url SET state = 'refused', rule = ? WHERE id = ?", [(rule, id) for id in ids])
-            con.execute("UPDATE rule SET count = count + ? WHERE id = ?", (len(ids), rule))
-    gone = sum(map(len, refused.values()))
+            _set_aside(con, "refused", text, ids)
+            con.execute("UPDATE rule SET count = count + ? WHERE text = ?", (len(ids), text))
     yield f"the rules changed: {len(wanted)} refused URLs are queued now, {gone} queued ones are refused now"
+
+
+def _set_aside(con: sqlite3.Connection, state: str, text: str, ids: list[int]) -> None:
+    """URLs that are not to be fetched, with the rule that says so."""
+    if ids:
+        con.execute("INSERT OR IGNORE INTO rule (text, since) VALUES (?, unixepoch())", (text,))
+        (rule,) = con.execute("SELECT id FROM rule WHERE text = ?", (text,)).fetchone()
+        con.executemany("UPDATE url SET state = ?, rule = ? WHERE id = ?", [(state, rule, id) for id in ids])
 
 
 def _refusal(config: Config, scope: Scope, url: str, kind: str, rule: str) -> str:
@@ -132,18 +141,20 @@ def _refusal(config: Config, scope: Scope, url: str, kind: str, rule: str) -> st
 def _redepth(store: SqliteStore, max_depth: int) -> Iterator[str]:
     """Smallest depths from the stored links (without a limit they were not kept up), then the limit of today."""
     depths = _least_depths(store)
-    moved: Counter[str] = Counter()
+    near, far = list[int](), list[int]()
     limit = max_depth if max_depth >= 0 else 1 << 30
     with store.transaction() as con:
         for id, fp, depth, state in con.execute("SELECT id, fp, depth, state FROM url").fetchall():
             least = depths.get(fp + BIAS, depth)
-            after = state
-            if state in ("queued", "too_deep"):
-                after = "queued" if least <= limit else "too_deep"
-                moved[after] += after != state
-            if least != depth or after != state:
-                con.execute("UPDATE url SET depth = ?, state = ? WHERE id = ?", (least, after, id))
-    yield f"max_depth changed: {moved['queued']} URLs are near enough now, {moved['too_deep']} queued ones are too deep now"
+            if least != depth:
+                con.execute("UPDATE url SET depth = ? WHERE id = ?", (least, id))
+            if state == "too_deep" and least <= limit:
+                near.append(id)
+            elif state == "queued" and least > limit:
+                far.append(id)
+        con.executemany("UPDATE url SET state = 'queued', rule = 0 WHERE id = ?", [(id,) for id in near])
+        _set_aside(con, "too_deep", "max_depth", far)
+    yield f"max_depth changed: {len(near)} URLs are near enough now, {len(far)} queued ones are too deep now"
 
 
 def _least_depths(store: SqliteStore) -> dict[int, int]:
@@ -198,9 +209,14 @@ def seed_reasons(folder: Path) -> str:
     con = db.reader(folder)
     try:
         rows = con.execute(
-            "SELECT u.url, v.outcome, v.reason, v.moved_to FROM url u JOIN visit v ON v.url = u.id"
+            "SELECT u.url, v.outcome, v.reason, v.moved_to, iif(v.reason = 'robots_unreachable', (SELECT r.reason FROM"
+            " visit r JOIN url f ON f.id = r.url WHERE f.kind = 'robots' AND f.host = u.host ORDER BY r.id DESC), '')"
+            " FROM url u JOIN visit v ON v.url = u.id"
             " WHERE u.parent = 0 AND u.kind != 'robots' ORDER BY u.id LIMIT 3"
         ).fetchall()
     finally:
         con.close()
-    return "; ".join(f"{url} {outcome} {reason or moved}".rstrip() for url, outcome, reason, moved in rows)
+    return "; ".join(
+        f"{url} {outcome} {reason or moved}".rstrip() + (f" ({why})" if why else "")
+        for url, outcome, reason, moved, why in rows
+    )

@@ -3,11 +3,8 @@
 It talks to the front over an inherited socket, writes its own archive files and decides nothing: the end of the front is
 an end of file, and the worker is gone in that instant. Terminal signals are the front's business.
 
-The watchdog of a page being read is an interval timer whose signal faulthandler answers in C: it prints the traceback and
-lets the signal end the process, even while a parser holds the interpreter lock. Setting and clearing it costs 1.5 µs per
-page (`dump_traceback_later` starts a thread: 30 µs), and it counts processor time: a crawl that was stopped with Ctrl-Z or
-waits for a busy machine blames no page. A page that hangs without using the processor is ended by the front, which
-watches the slot by the wall clock.
+A page that takes too long to read is ended by the front, which watches the slot: it sends a signal that faulthandler
+answers in C, with a traceback, even while a parser holds the interpreter lock. So filling the slot costs no system call.
 """
 
 from __future__ import annotations
@@ -17,6 +14,7 @@ import asyncio
 import contextlib
 import ctypes
 import faulthandler
+import gc
 import importlib
 import inspect
 import mmap
@@ -46,7 +44,7 @@ Build = Callable[[bytes, RemoteFrontier, Slot], tuple[Any, int]]
 def main() -> None:
     arguments = _arguments()
     _settle_in(arguments)
-    slot = watched_slot(arguments.slot, arguments.read_seconds)
+    slot = watched_slot(arguments.slot)
     scope_type, build = _builder(arguments.engine)
     loop = _loop()
     asyncio.set_event_loop(loop)
@@ -59,6 +57,7 @@ async def _serve(sock: socket.socket, scope_type: Any, build: Build, slot: Slot)
     status = 0
     try:
         engine, connections = build(await frontier.hello(), frontier, slot)
+        _calm_collector()
         frontier.ready()
         await engine.run(connections)
         closing = engine.close()
@@ -72,22 +71,27 @@ async def _serve(sock: socket.socket, scope_type: Any, build: Build, slot: Slot)
     os._exit(status)
 
 
-def watched_slot(descriptor: int, read_seconds_max: float) -> Slot:
+def _calm_collector() -> None:
+    """What is imported stays: no collection needs to look at it. Pages are freed by their reference counts."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
+def watched_slot(descriptor: int) -> Slot:
     """The blame slot in shared memory, and the function that fills it: `slot(lease id)` right before a page is decoded and
-    read, `slot(0)` after. While it is full, the watchdog runs.
+    read, `slot(0)` after. While it is full, the front counts the time.
 
     A page that needs more memory than there is, is the page's fault and no bug: emptied by a MemoryError on its way up,
     the slot stays full and the worker ends.
     """
     cells = memoryview(mmap.mmap(descriptor, 8)).cast("Q")  # a cast item is stored as one machine word, never torn
     faulthandler.register(WATCHDOG, all_threads=False, chain=True)
-    setitimer, which = signal.setitimer, signal.ITIMER_PROF
 
     def slot(lease: int) -> None:
         if not lease and isinstance(sys.exc_info()[1], MemoryError):
             os._exit(READ_MEMORY_EXIT)
         cells[0] = lease
-        setitimer(which, read_seconds_max if lease else 0.0)
 
     return slot
 
@@ -97,7 +101,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--wire", type=int, required=True)
     parser.add_argument("--slot", type=int, required=True)
     parser.add_argument("--front", type=int, required=True)
-    parser.add_argument("--read-seconds", type=float, required=True)
     parser.add_argument("--engine", default="")
     return parser.parse_args()
 

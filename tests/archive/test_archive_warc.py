@@ -239,7 +239,10 @@ def test_a_file_that_appears_under_our_registered_name_is_an_error(shelf: Any, m
 def test_steps_are_announced_in_order(shelf: Any, make: Any) -> None:
     writer = shelf.writer(fsync=True, bytes_max=1)
     writer(make.visit(make.answer(HTML)))
-    assert shelf.steps == [
+    settled = len(shelf.steps)
+    writer(make.visit(make.answer(HTML)))
+    assert shelf.steps[settled - 1] == "archive.synced"  # a file is closed when the visit that filled it has left
+    assert shelf.steps[:9] == [
         "archive.open",
         "archive.opened",
         "archive.write",

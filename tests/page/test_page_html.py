@@ -397,3 +397,25 @@ def test_robots_txt_is_not_read_here(look: Look) -> None:
 def test_empty_body(look: Look) -> None:
     page = look(b"")
     assert (page.media_type, page.title, hrefs(page)) == ("text/html", "", [])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '<p style="background:url(x.png)">',
+        '<p style="background:u&#114;l(x.png)">',
+        '<p style="background:url&lpar;x.png)">',
+        "<table BACKGROUND\n=\nx.png>",
+        '<b\tdata-src="x.png">',
+        "<img data-original=x.png>",
+        '<b DATA-SRCSET="x.png 2x">',
+    ],
+)
+def test_what_may_hang_on_any_element_is_found_however_it_is_spelled(body: str) -> None:
+    from nephila.page import charset, elements
+    from nephila.page.harvest import Harvest
+
+    content = body.encode()
+    harvest = Harvest(10)
+    elements.parts(charset.document(content, "utf-8"), harvest)
+    assert harvest.hrefs == ["x.png"]

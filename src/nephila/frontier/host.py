@@ -37,6 +37,7 @@ class Host:
         "origin",
         "pages",
         "parked_until",
+        "pause_s",
         "penalty",
         "private",
         "queued",
@@ -79,6 +80,8 @@ class Host:
         self.due = 0.0
         self.backoff_until = 0.0
         self.ttfb = 0.0
+        self.pause_s = -1.0
+        """what `Scheduler._pause` reckoned last; negative: reckon anew"""
         self.penalty = 1.0
         self.clean = 0
         self.failures = 0

@@ -8,9 +8,12 @@ never shorter (an error page is quick: a crawler that adapts to it hammers a sit
 from __future__ import annotations
 
 import ipaddress
+import math
 import random
+import re
 
 PENALTY_MAX = 64.0
+_SECONDS = re.compile(r"[0-9]{1,15}(?:\.[0-9]{0,15})?", re.ASCII)
 
 
 def pause(
@@ -39,19 +42,20 @@ def smoothed(old: float, new: float, *, good: bool) -> float:
 def retry_after(value: str, wall: float) -> float | None:
     """Seconds asked for by Retry-After (RFC 9110 section 10.2.3): seconds or an HTTP-date; None when it says nothing usable.
 
-    A date in the past and a negative number are nothing usable: they must not switch our own backoff off.
+    A date in the past and a negative number are nothing usable: they must not switch our own backoff off. Parts of a
+    second, which some sites send, are rounded up.
     """
     value = value.strip()
-    try:
+    if _SECONDS.fullmatch(value):
         seconds = float(value)
-    except ValueError:
+    else:
         import email.utils  # dates are rare here, and this import is dear
 
         try:
             seconds = email.utils.parsedate_to_datetime(value).timestamp() - wall
         except (ValueError, TypeError, OverflowError):
             return None
-    return seconds if 0 < seconds < float("inf") else None
+    return float(math.ceil(seconds)) if seconds > 0 else None
 
 
 def backoff(n: int, first: float, longest: float, rng: random.Random) -> float:
@@ -81,12 +85,19 @@ class Network:
     def __init__(self, after: float) -> None:
         self._after = after
         self._answered: float | None = None
-        self._failing: dict[str, str] = {}
+        self._failing: dict[str, tuple[str, int]] = {}
+        """origin → (address, failures since anybody answered)"""
         self.since: float | None = None
 
     @property
     def offline(self) -> bool:
         return self.since is not None
+
+    def doubtful(self, origin: str, now: float) -> bool:
+        """This host failed more than once since anybody answered, and it is too early to say whose fault that is."""
+        if self._answered is None or now - self._answered >= self._after:
+            return False
+        return self._failing.get(origin, ("", 0))[1] > 1
 
     def answered(self, now: float) -> bool:
         """A host answered. True when this ends an offline time."""
@@ -98,9 +109,9 @@ class Network:
         """A host failed in DNS or connect; `hosts` = how many hosts the crawl has left. True when offline begins."""
         if self.offline or self._answered is None:
             return False
-        if len(self._failing) < 64:
-            self._failing[origin] = ip or origin
-        enough = len(set(self._failing.values())) >= min(3, max(hosts, 1))
+        if origin in self._failing or len(self._failing) < 64:
+            self._failing[origin] = (ip or origin, self._failing.get(origin, ("", 0))[1] + 1)
+        enough = len({address for address, _ in self._failing.values()}) >= min(3, max(hosts, 1))
         if enough and now - self._answered >= self._after:
             self.since = now
             return True

@@ -1,8 +1,7 @@
 """The frontier as a worker sees it: leases come in over the wire, settlements go out.
 
-Outgoing settlements are held back for a moment, because a batch costs the front little more than one: until the loop's
-iteration ends when this worker has nothing else to start (a site with one connection waits for exactly this answer), else
-for at most `HOLD_S`.
+Outgoing settlements are held back for a moment, because a batch costs the front little more than one: until they are a
+share of what is still running here (a site with one connection waits for exactly this answer), for at most `HOLD_S`.
 """
 
 from __future__ import annotations
@@ -37,7 +36,9 @@ from nephila.frontier.frames import (
 from nephila.types import Lease, Request, Settlement
 
 HOLD_S = 0.002
-"""Longest wait of a settlement for company while other leases are queued here."""
+"""Longest wait of a settlement for company."""
+SHARE = 4
+"""A batch goes when it is a quarter of the leases still out: the front refills us long before we run dry."""
 BATCH = 64
 """Settlements in one frame."""
 BATCH_LINKS = 10_000
@@ -64,7 +65,10 @@ class RemoteFrontier:
         self._takers: deque[asyncio.Future[None]] = deque()
         self._batch: list[Settlement] = []
         self._batch_links = 0
-        self._flush: asyncio.Handle | None = None
+        self._outstanding = 0
+        """Leases held here and not settled."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._soon = False
         self._stopped = False
         self._vanish = vanish
         self._loop = asyncio.get_running_loop()
@@ -93,14 +97,16 @@ class RemoteFrontier:
     async def settle(self, settlement: Settlement) -> None:
         """Send a settlement on its way; waits while the front does not keep up."""
         self._batch.append(settlement)
+        self._outstanding -= 1
         self._batch_links += len(settlement.found.new)
         if len(self._batch) >= BATCH or self._batch_links >= BATCH_LINKS:
             self._send_batch()
-        elif self._flush is None:
-            idle = not self._queue and not self._paced
-            self._flush = (
-                self._loop.call_soon(self._send_batch) if idle else self._loop.call_later(HOLD_S, self._send_batch)
-            )
+        elif len(self._batch) * SHARE >= self._outstanding:
+            if not self._soon:
+                self._soon = True
+                self._loop.call_soon(self._send_batch)
+        elif self._timer is None and not self._soon:
+            self._timer = self._loop.call_later(HOLD_S, self._send_batch)
         if self._wire.choked:
             await self._wire.drained()
 
@@ -146,9 +152,10 @@ class RemoteFrontier:
                 count -= 1
 
     def _send_batch(self) -> None:
-        if self._flush is not None:
-            self._flush.cancel()
-            self._flush = None
+        self._soon = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._batch:
             batch, self._batch, self._batch_links = self._batch, [], 0
             self._send(batch)
@@ -178,12 +185,14 @@ class RemoteFrontier:
         if self._stopped:  # crossed with our own Returned: they go back the same way
             self._give_back(frame.leases)
             return
+        self._outstanding += len(frame.leases)
         for lease in frame.leases:
             (self._paced if lease.paced else self._queue).append(lease)
         self._wake(len(frame.leases))
 
     def _stop(self) -> None:
         self._stopped = True
+        self._outstanding -= len(self._paced) + len(self._queue)
         self._give_back([*self._paced, *self._queue])
         self._paced.clear()
         self._queue.clear()

@@ -174,7 +174,9 @@ class Scheduler:
         if self._suspects and (suspect := self._suspect_due(now)) is not None:
             return self._grant_suspect(now, worker) if suspect <= now else []
         room = min(room, self._pages_left())
-        while len(leases) < room and not self._over_budget(now) and (host := self._heap.pop_due(now)):
+        while len(leases) < room and not self._over_budget(now) and not self.full():
+            if (host := self._heap.pop_due(now)) is None:
+                break
             self._serve(host, room - len(leases), now, worker, leases)
         if not leases:
             self._check_end()
@@ -182,17 +184,25 @@ class Scheduler:
 
     def next_due(self) -> float | None:
         """When `grant` may have something new without any event (monotonic); None: only events bring it."""
-        if self.ended or self.paused or self._draining or self.full():
+        if self.ended or self.paused or self._draining or self.full() or self._pages_left() <= 0:
             return None
-        dues = [self._probe_due if self._network.offline else self._heap.next_due()]
-        if self._suspects:
-            dues.append(self._suspect_due(self._clock.monotonic()))
         wall, now = self._clock.wall(), self._clock.monotonic()
-        if self._parked and (until := min((h.parked_until for h in self._parked if h.parked_until), default=0.0)):
+        dues = [self._next_lease(now)]
+        if until := min((h.parked_until for h in self._parked if h.parked_until and h.state != "paused"), default=0.0):
             dues.append(now + max(until - wall, 0.0))
-        if self.config.max_time:
-            dues.append(now + max(self.config.max_time - self.seconds(), 0.0))
+        if self.config.max_time and (left := self.config.max_time - self.seconds()) > 0:
+            dues.append(now + left)
         return min((due for due in dues if due is not None), default=None)
+
+    def _next_lease(self, now: float) -> float | None:
+        if self._network.offline:
+            return None if self._leases else self._probe_due
+        if self._over_budget(now):
+            return None
+        suspect = self._suspect_due(now) if self._suspects else None
+        if suspect is not None:
+            return suspect if suspect > now else None
+        return self._heap.next_due()
 
     def accept(self, settlements: Iterable[Settlement], worker: int = 0) -> None:
         """Take visits back, in the order of their arrival. From here on they count; their batch commits them together."""
@@ -329,7 +339,7 @@ class Scheduler:
             host.state, host.parked_until = "", 0.0
             self._parked.discard(host)
         elif action == "slow":
-            host.crawl_delay = value if value is not None else 2 * max(self._pause(host), 0.5)
+            host.state = f"slow {value if value is not None else 2 * max(self._pause(host), 0.5):g}"
         elif action == "drop":
             host.state, host.verdict = "dropped", (Outcome.SKIPPED, "dropped")
             self._parked.discard(host)
@@ -340,6 +350,7 @@ class Scheduler:
         """Change a setting that may change freely while the crawl runs (delay, per_host, limits)."""
         self.config = msgspec.structs.replace(self.config, **{key: value})
         for host in self._hosts.values():
+            host.pause_s = -1.0
             self._wake(host)
         self.on_change()
         return f"{key} = {value}"
@@ -509,11 +520,20 @@ class Scheduler:
             self._wake(host)
             return
         self._move_clock(held, s, now)
-        if s.reason in RETRYABLE and not held.lease.last and not self._falls_back(held, s):
+        if s.reason in RETRYABLE and not self._is_last(held, s, now) and not self._falls_back(held, s):
             self._retry(held, s, now)
         else:
             self._finish(host, held.row, s, held.lease)
         self._wake(host)
+
+    def _is_last(self, held: Held, s: Settlement, now: float) -> bool:
+        """No try is left. That a host which answered before is gone for a while is not the fault of the URL it is probed
+        with; and as long as our own network may be what is gone, nobody is given up."""
+        if s.reason in NETWORK_FAILURES and self._network.doubtful(held.host.origin, now):
+            return False
+        if s.reason in HOST_FAILURES and held.host.answered and held.row.kind != Kind.ROBOTS:
+            return held.lease.attempt >= max(self.config.tries, self.config.host_failures_max)
+        return held.lease.last
 
     def _falls_back(self, held: Held, s: Settlement) -> bool:
         """Nothing listens for https at an address that the user gave without scheme: http is tried at once."""
@@ -574,6 +594,8 @@ class Scheduler:
         if not s.requested:
             if held.lease.paced and self.config.per_host == 1:
                 host.due = held.started
+            if held.address and held.address.due <= held.started + self._pause(host) / 4:
+                held.address.due = held.started
             return
         self._dirty(host)
         host.ip = s.ip or host.ip
@@ -588,6 +610,7 @@ class Scheduler:
             self._host_refused(host, s, now)
         elif s.status:
             self._host_answered(host)
+        host.pause_s = -1.0
         if self.config.per_host == 1 and held.lease.paced:
             host.due = max(host.due, now + self._pause(host))
 
@@ -604,7 +627,7 @@ class Scheduler:
         wait = patience.backoff(host.failures, self.config.retry_wait_s, self.config.retry_wait_max_s, self._rng)
         host.backoff_until = max(host.backoff_until, now + wait)
         most = self.config.host_failures_max if host.answered else self.config.tries
-        if host.failures >= most and host.robots is not None:
+        if host.failures >= most and host.robots is not None and not self._network.doubtful(held.host.origin, now):
             host.verdict = (Outcome.UNREACHABLE, "host_unreachable")
             self._note("host.unreachable", origin=host.origin)
 
@@ -904,6 +927,8 @@ class Scheduler:
         host.robots_fetched, host.robots_expires, host.robots_used = wall, wall + max(age, 60.0), False
         host.verdict = host.verdict or verdict
         self._dirty(host)
+        if self.config.per_host == 1:  # a Crawl-delay counts from the answer that asked for it
+            host.due = max(host.due, self._clock.monotonic() + self._pause(host))
         waiting, host.waiters = host.waiters, []
         for other in waiting:
             self._robots_known(other, robots, age, _elsewhere(robots))
@@ -950,6 +975,8 @@ class Scheduler:
         for host in sorted(alive, key=lambda h: not h.answered):
             if host.state in ("paused", "dropped") or host.parked_until or host.verdict:
                 continue
+            if host.refusals and host.backoff_until > now:
+                continue  # it asked for silence
             if host.extra:
                 return [self._lease(host, host.extra.pop(), now, worker)]
             if self._wants_robots(host):
@@ -1256,6 +1283,12 @@ class Scheduler:
     # --- small tables -----------------------------------------------------------------------------------------------
 
     def _pause(self, host: Host) -> float:
+        """Seconds between two requests to a host, reckoned anew when something about the host has changed."""
+        if host.pause_s < 0.0:
+            host.pause_s = self._reckon_pause(host)
+        return host.pause_s
+
+    def _reckon_pause(self, host: Host) -> float:
         c = self.config
         base = patience.pause(
             c.delay,
@@ -1266,6 +1299,8 @@ class Scheduler:
             high=c.delay_max_s,
             crawl_delay_max=c.crawl_delay_max_s,
         )
+        if host.state.startswith("slow "):
+            base = max(base, float(host.state[5:]))
         return min(base * host.penalty, max(base, c.crawl_delay_max_s)) if host.penalty > 1.0 else base
 
     def _host(self, name: str) -> Host:
@@ -1277,6 +1312,8 @@ class Scheduler:
         return host
 
     def _dirty(self, host: Host) -> None:
+        """Something about the host has changed or is about to: its row is written, its pause reckoned anew."""
+        host.pause_s = -1.0
         self._batch.hosts[host.id] = host
         self._batch.empty = False
 

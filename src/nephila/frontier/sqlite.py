@@ -58,6 +58,7 @@ class SqliteStore:
         self._call_soon: Call | None = None
         self._step = step
         self._free_checked = 0.0
+        self._failed: BaseException | None = None
         self._con = _connect(path, durable)
         self._jobs: queue.SimpleQueue[tuple[Job, Call] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -79,7 +80,13 @@ class SqliteStore:
 
     def stored(self, state: str, done: Callable[[list[Refused]], None]) -> None:
         sql = "SELECT id, fp, url, kind, depth, parent, rule FROM url WHERE state = ?"
-        self._run(lambda con: [Refused(i, f + BIAS, *rest) for i, f, *rest in con.execute(sql, (state,))], done)
+
+        def answer(result: Any) -> None:
+            if isinstance(result, BaseException):
+                raise result
+            done(result)
+
+        self._run(lambda con: [Refused(i, f + BIAS, *rest) for i, f, *rest in con.execute(sql, (state,))], answer)
 
     def close(self) -> None:
         """Everything handed over is written; then the thread ends and the log is folded into the database."""
@@ -120,6 +127,15 @@ class SqliteStore:
             return DiskFull(f"no space left for {self._path}") if full else error
 
     def _commit(self, con: sqlite3.Connection, batch: Batch) -> Committed:
+        if self._failed is not None:
+            raise self._failed  # what was handed over after a batch that failed depends on it
+        try:
+            return self._committed(con, batch)
+        except BaseException as error:
+            self._failed = error
+            raise
+
+    def _committed(self, con: sqlite3.Connection, batch: Batch) -> Committed:
         self._check_free()
         self._step("commit.before")
         con.execute("BEGIN IMMEDIATE")
@@ -314,10 +330,12 @@ def _write(con: sqlite3.Connection, b: Batch) -> None:
         b.host_rows,
     )
     for (rule, host), (count, examples) in b.refused_counts.items():
-        con.execute(
-            "INSERT INTO rule_host VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
-            (rule, host, count, msgspec.json.encode(examples).decode()),
-        )
+        found = con.execute(
+            "SELECT count, examples FROM rule_host WHERE rule = ? AND host = ?", (rule, host)
+        ).fetchone()
+        before, known = (found[0], msgspec.json.decode(found[1])) if found else (0, [])
+        told = msgspec.json.encode([*known, *examples][:3]).decode()
+        con.execute("INSERT OR REPLACE INTO rule_host VALUES (?, ?, ?, ?)", (rule, host, before + count, told))
     _write_cookies(con, b.cookies)
     many("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(b.meta.items()))
 
