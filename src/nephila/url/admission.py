@@ -44,6 +44,8 @@ _IS_REST = bytes(group not in _FLAT_GROUPS for group in range(256))
 _BROKEN = [bytes((0, 0, 0, 0, 0, 0, 0, 0, group)) for group in range(6)]
 """Entries of hrefs that are no http(s) URL, by group."""
 
+_ABSOLUTE = ("https://", "http://")
+_ABSOLUTE_MAX = 1 << 16
 _HREF_LENGTH_MAX = 1_024
 """A longer href is not worth its place in the memo."""
 
@@ -81,6 +83,7 @@ class Admission:
         self._young: dict[str, dict[str, bytes]] = {}
         self._old: dict[str, dict[str, bytes]] = {}
         self._held = 0
+        self._absolute: dict[tuple[str, str, Kind], bytes] = {}
         self._sent = array("Q", bytes(8 * self._slots))
 
     def admit(self, links: Links, follow: bool = True, ignore_nofollow: bool = False) -> Found:
@@ -116,10 +119,23 @@ class Admission:
             if entry is None:
                 entry = old.get(name)
                 if entry is None or entry[8] != group:
-                    entry = self._judge(page.resolve(href), links.kinds[i], follow, new)
+                    if follow and href.startswith(_ABSOLUTE):
+                        entry = self._absolute_entry(page, href, links.kinds[i], new)
+                    else:
+                        entry = self._judge(page.resolve(href), links.kinds[i], follow, new)
                 if follow and page.directory and len(href) <= _HREF_LENGTH_MAX and _BY_DIRECTORY.fullmatch(href):
                     self._remember(place, href, entry)
             entries[i] = entry
+
+    def _absolute_entry(self, page: _Base, href: str, kind: Kind, new: list[NewLink]) -> bytes:
+        """For an href that means the same on every page: the directories of a site repeat their links to elsewhere."""
+        key = (page.charset, href, kind)
+        known = self._absolute.get(key)
+        if known is None:
+            if len(self._absolute) >= _ABSOLUTE_MAX:
+                self._absolute.clear()
+            known = self._absolute[key] = self._judge(page.resolve(href), kind, True, new)
+        return known
 
     def _judge(self, url: str | None, kind: Kind, follow: bool, new: list[NewLink]) -> bytes:
         """The entry of `url`; `new` gets it when the front has not been told of it, or only that it was refused."""
