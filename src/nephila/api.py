@@ -119,7 +119,7 @@ class Crawler:
         given.setdefault("workers", 0)
         self.folder = Path(folder) if folder is not None else None
         job_file = self.folder / "crawl.toml" if self.folder else None
-        self.config: Config = settings.load(given | {"seeds": list(seeds)}, {}, None, job_file)
+        self.config: Config = settings.load(given | {"seeds": list(seeds)}, {}, None, job_file, require_secrets=True)
         settings.check(self.config)
         self.ending: Ending | None = None
         if self.config.workers != 0 and self._has_hooks():
@@ -214,11 +214,17 @@ class _Hooks(Hooks):
         found = self._crawler.on_page(_page_of(lease, response, page))
         if found is None:
             return None
-        return list(found) if inspect.isgenerator(found) or isinstance(found, list | tuple) else [found]
+        items = list(found) if inspect.isgenerator(found) or isinstance(found, list | tuple) else [found]
+        return [item if isinstance(item, Request) else _as_json(item) for item in items]
 
     def on_outcome(self, visit: Visit) -> None:
         if visit.lease.request.kind is not Kind.ROBOTS:
             self._crawler.on_outcome(visit.lease.request.url, visit.outcome.value, visit.reason)
+
+
+def _as_json(item: Any) -> Any:
+    """The item as it comes back from the store; one that JSON cannot hold raises here, where it is the hook's error."""
+    return msgspec.json.decode(msgspec.json.encode(item))
 
 
 def _page_of(lease: Lease, response: Response, read: ReadPage | None) -> Page:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import nephila
 from nephila import options
 from nephila.errors import DiskFull, NephilaError
-from nephila.terminal import bug, hush, put, say, soften
+from nephila.terminal import bug, hush, put, put_json, say, soften
 
 USAGE, BUG, INTERRUPTED, DISK = 2, 1, 4, 6
 
@@ -186,16 +186,10 @@ def _crawl_in(folder: Path, config: Any, args: argparse.Namespace, retry: list[s
     except NephilaError as error:  # on a full disk not even this; how it ended is known all the same
         return say(f"{ending.text} ({error})", int(ending.code))
     if args.json:
-        _put_json(status | {"exit_code": ending.code, "reason": ending.reason, "text": ending.text})
+        put_json(status | {"exit_code": ending.code, "reason": ending.reason, "text": ending.text})
     elif not args.quiet:
         put(summary(status, ending.code, ending.reason, ending.text))
     return int(ending.code)
-
-
-def _put_json(value: Any) -> None:
-    import json
-
-    put(json.dumps(value, ensure_ascii=True, indent=2))
 
 
 def _status(args: argparse.Namespace) -> int:
@@ -204,7 +198,7 @@ def _status(args: argparse.Namespace) -> int:
 
     status = job.status(args.dir)
     if args.json:
-        _put_json(status)
+        put_json(status)
         return 0
     for line, _ in frame(status, COLUMNS_MAX):
         put(line)

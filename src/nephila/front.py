@@ -11,6 +11,7 @@ import contextlib
 import os
 import random
 import secrets
+import shutil
 import signal
 import sqlite3
 import time
@@ -25,7 +26,7 @@ from nephila import __version__, control, db, events, resume, settings, trouble
 from nephila.clock import SystemClock
 from nephila.config import Config
 from nephila.crew import Crew, Hand, launch
-from nephila.errors import Damaged, DiskFull, JobError
+from nephila.errors import ConfigError, Damaged, DiskFull, JobError
 from nephila.frontier import patience
 from nephila.frontier.local import LocalFrontier
 from nephila.frontier.scheduler import Scheduler
@@ -50,6 +51,10 @@ if TYPE_CHECKING:
     from nephila.engine import Hooks
 
 WORKERS_MAX = 8
+SETTABLE = ("delay", "per_host", "max_pages", "max_bytes", "max_time")
+"""What the scheduler asks for anew each time."""
+STARTED = ("crawl.toml", "crawl.db", "crawl.db.at", "archive", "log.jsonl")
+"""What a folder holds in which a crawl was started."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -126,7 +131,7 @@ class Front:
         lock = control.JobLock(self.folder)
         lock.acquire()
         try:
-            if fresh and (self.folder / "crawl.toml").exists():
+            if fresh and any((self.folder / name).exists() for name in STARTED):
                 lock = self._start_anew(lock)
             self._lock = lock
             yield
@@ -144,11 +149,16 @@ class Front:
             names = {entry.name for entry in folder.iterdir()}
         except OSError as error:
             raise JobError(f"{folder} cannot be used: {error.strerror}") from error
-        if names and not names & {"crawl.toml", "crawl.db", "crawl.db.at", "lock"}:
+        if names and not names & {"crawl.toml", "crawl.db", "crawl.db.at", "lock", "log.jsonl"}:
             raise JobError(f"{folder} is not empty and holds no crawl: choose another place with -o DIR")
 
     def _start_anew(self, lock: control.JobLock) -> control.JobLock:
         kept = self.folder.with_name(f"{self.folder.name}.{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}")
+        if (self.folder / "crawl.db.at").exists():  # from now on the old database lies with its pages
+            place = db.database(self.folder)
+            for path in place.parent.glob("crawl.db*"):
+                shutil.move(path, self.folder / path.name)
+            (self.folder / "crawl.db.at").unlink()
         lock.release()
         self.folder.rename(kept)
         self.folder.mkdir(mode=0o700)
@@ -174,13 +184,17 @@ class Front:
             first = {"fingerprint_key": str(secrets.randbits(64)), "name": archive_name(self._seeds)}
             with self._store.transaction():  # all or nothing: the disk may be full
                 self._store.set_meta(first)
-        settings.write(self.config, toml)
+        elif old is None and self._store.query("SELECT 1 FROM url LIMIT 1"):
+            raise Damaged(
+                f"{toml} is missing, but {self.folder} holds a crawl: put it back, or start anew with --fresh"
+            )
         self._meta = meta = self._store.meta()
         self._recover()
         widened = tuple(msgspec.json.decode(meta.get("widened", "[]"), type=list[str]))
         self._scope = scope_of(self.config, self._seeds, widened)
         if known:
             self._carry_on(old, changed, retry)
+        settings.write(self.config, toml)  # after their effect, so that a kill between the two costs nothing
         self._scheduler = self._make_scheduler()
         added = self._scheduler.put(self._seeds)
         if known and added:
@@ -451,7 +465,13 @@ class Front:
         return self._scheduler.host_command(host, action, value)
 
     def set(self, key: str, value: str) -> str:
-        checked = settings.load({key: value}, {}, None, self.folder / "crawl.toml")
+        try:
+            checked = settings.load({key: value}, {}, None, self.folder / "crawl.toml")
+            settings.check(checked)
+        except ConfigError as error:
+            raise ValueError(str(error)) from error
+        if key not in SETTABLE:
+            raise ValueError(f"{key} cannot be set while a crawl runs; what can: {', '.join(SETTABLE)}")
         return self._scheduler.set(key, getattr(checked, key))
 
     # --- what happened ----------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def requests_of(config: Config) -> list[Request]:
     found = []
     for text in config.seeds:
         url, guessed = seed(text)
-        found.append(Request(url, guessed=guessed))
+        found.append(Request(without_userinfo(url), guessed=guessed))  # a password is no part of what a page is called
     if not found:
         raise ConfigError("nothing to crawl: give at least one address (nephila crawl https://example.com)")
     return found

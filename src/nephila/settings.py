@@ -19,7 +19,7 @@ import msgspec
 from nephila.checks import check
 from nephila.config import Config
 from nephila.errors import ConfigError
-from nephila.stored import SEEDS_INLINE_MAX, Change, changes, public, refuse_fixed, write
+from nephila.stored import END, SEEDS_INLINE_MAX, START, Change, changes, public, refuse_fixed, write
 from nephila.values import (
     BOOL,
     FIELDS,
@@ -70,6 +70,8 @@ def load(
         _environment(env),
         _Layer({name: raw for name, raw in options.items() if raw is not None}, option_name, env=env),
     ]
+    for name in options.keys() - FIELDS.keys():
+        raise ConfigError(f"{name} is not a key of Nephila{_hint(name, FIELDS)}")
     values: dict[str, Any] = {}
     missing: dict[str, list[str]] = {}
     for layer in layers:
@@ -101,6 +103,10 @@ def _file(path: Path, env: Mapping[str, str]) -> _Layer:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"{path} cannot be read as settings: {why}") from error
+    if START in text and END not in text:
+        raise ConfigError(
+            f"{path} cannot be read as settings: its end is missing; restore it, or start anew with --fresh"
+        )
     withheld = {n: list(what) for n, what in values.pop(WITHHELD, {}).items()}
     lines = text.splitlines()
 

@@ -13,6 +13,8 @@ from nephila.config import FIXED, Config
 from nephila.errors import ConfigError
 from nephila.values import FIELDS, SECRET_HEADER, WITHHELD, without_userinfo
 
+START = "# The settings of this crawl, as they were at its last start."
+END = "# The end of the settings: without this line the file was cut."
 SEEDS_INLINE_MAX = 1_000
 """More seeds than this are written to seeds.txt: TOML reads 100,000 strings per second, a plain file millions."""
 
@@ -46,13 +48,13 @@ def write(config: Config, path: Path) -> None:
     if len(config.seeds) > SEEDS_INLINE_MAX:
         _replace(path.with_name("seeds.txt"), "".join(f"{seed}\n" for seed in values["seeds"]))
         values["seeds"] = ["@seeds.txt"]
-    lines = ["# The settings of this crawl, as they were at its last start. docs/options.md explains every key.", ""]
+    lines = [f"{START} docs/options.md explains every key.", ""]
     for key, (doc, _) in FIELDS.items():
         lines += [f"# {doc}", f"{key} = {_toml(values[key])}", ""]
         if key in withheld:
             lines.insert(-2, "# given at start, secret, and so not written here: it must be given again")
     lines += [f"[{WITHHELD}]", *(f"{key} = {_toml(what)}" for key, what in withheld.items()), ""] if withheld else []
-    _replace(path, "\n".join(lines))
+    _replace(path, "\n".join([*lines, END, ""]))
 
 
 def public(config: Config) -> tuple[dict[str, Any], dict[str, list[str]]]:

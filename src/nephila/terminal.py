@@ -23,6 +23,12 @@ def put(text: str, end: str = "\n") -> None:
         hush()
 
 
+def put_json(value: Any) -> None:
+    import json
+
+    put(json.dumps(value, ensure_ascii=True, indent=2))
+
+
 def hush() -> None:
     """Nobody reads standard output: send the rest nowhere, or the interpreter complains when it flushes at exit."""
     with suppress(OSError, ValueError):

@@ -39,7 +39,7 @@ class Outlinks:
     """The `outlink` lines of pages. A site's pages repeat their links, so lines are remembered per directory of the page:
     two generations of dicts, of which the older is forgotten when the younger holds `half` lines."""
 
-    def __init__(self, half: int = 1 << 16) -> None:
+    def __init__(self, half: int = 1 << 14) -> None:
         self._young: dict[str, dict[tuple[str, str], str]] = {}
         self._old: dict[str, dict[tuple[str, str], str]] = {}
         self._held, self._half = 0, half

@@ -20,8 +20,8 @@ from nephila.archive.metadata import Outlinks
 from nephila.errors import Damaged, DiskFull, JobError
 from nephila.types import Record, Visit
 
-REMEMBERED_MAX = 65_536
-"""Payloads remembered per file for `revisit` records; past it the oldest is forgotten (about 20 MB)."""
+REMEMBERED_MAX = 16_384
+"""Payloads remembered per file for `revisit` records; past it the oldest is forgotten (about 8 MB)."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG})
 
 

@@ -28,6 +28,8 @@ from nephila.frontier.batch import BIAS, Batch, Committed, Refused, Row, Snapsho
 
 RELAX_MAX = 20_000
 """Relaxations per commit; the rest waits in table `relax`."""
+CACHE_KB, CACHE_WIDE_KB, WIDE_URLS = 16_384, 65_536, 500_000
+"""SQLite's page cache, and from how many URLs on it may be larger."""
 WAL_BYTES_MAX = 256 << 20
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afpfs", "glusterfs", "ceph"}
@@ -58,6 +60,7 @@ class SqliteStore:
         self._call_soon: Call | None = None
         self._step = step
         self._free_checked = 0.0
+        self._wide = False
         self._failed: BaseException | None = None
         self._con = _connect(path, durable)
         self._jobs: queue.SimpleQueue[tuple[Job, Call] | None] = queue.SimpleQueue()
@@ -143,8 +146,15 @@ class SqliteStore:
         requeued, relaxing = _relax(con, batch, self._max_depth) if self._max_depth >= 0 else ([], 0)
         con.execute("COMMIT")
         self._step("commit.after")
+        self._widen_cache(con, batch)
         self._checkpoint(con)
         return Committed(requeued, relaxing)
+
+    def _widen_cache(self, con: sqlite3.Connection, batch: Batch) -> None:
+        """A small job needs no large cache; in a large one every insertion meets another page of the fingerprint index."""
+        if not self._wide and batch.urls and batch.urls[-1][0] > WIDE_URLS:
+            self._wide = True
+            con.execute(f"PRAGMA cache_size = -{CACHE_WIDE_KB}").fetchall()
 
     def _checkpoint(self, con: sqlite3.Connection) -> None:
         """SQLite folds the log back by itself; only past 256 MB (a reader holds it) do we insist."""
@@ -263,7 +273,7 @@ def _connect(path: Path, durable: bool) -> sqlite3.Connection:
         for pragma in (
             "journal_mode = wal",
             f"synchronous = {'full' if durable else 'normal'}",
-            "cache_size = -65536",
+            f"cache_size = -{CACHE_KB}",
             "journal_size_limit = 268435456",
             *(("fullfsync = 1",) if durable else ()),
         ):

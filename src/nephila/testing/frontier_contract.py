@@ -701,10 +701,10 @@ class Retries(Bench):
     @pytest.mark.parametrize("reason", ["connect.refused", "timeout.connect"])
     def test_a_host_that_comes_back_after_five_minutes_loses_nothing(self, reason: str) -> None:
         clock = FakeClock()
-        web = web_of(clock, star(40) | star(400, "http://b.test"))
-        web.down("a.test", 1.0, 301.0, reason)
-        run = self.crawl(web, clock, config(A + "/", "http://b.test/", delay="1"))
-        assert run.counts() == {("OK", ""): 442}
+        web = web_of(clock, star(20) | star(80, "http://b.test"))
+        web.down("a.test", 12.0, 312.0, reason)
+        run = self.crawl(web, clock, config(A + "/", "http://b.test/", delay="5"))
+        assert run.counts() == {("OK", ""): 102}
 
     def test_a_url_that_always_fails_to_connect_is_given_up(self) -> None:
         """Its neighbours answer: it is the URL that is tried again a bounded number of times."""

@@ -70,7 +70,7 @@ class Admission:
         fingerprints: Fingerprints,
         *,
         sitemaps: bool,
-        memo_max: int = 1 << 18,
+        memo_max: int = 1 << 16,
         sent_max: int = 1 << 20,
     ) -> None:
         self._fingerprints, self._sitemaps, self._half = fingerprints, sitemaps, memo_max // 2
