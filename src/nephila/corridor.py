@@ -86,7 +86,7 @@ def build_engine(
         fetch=fetch,
         decode=functools.partial(_decoded, limit=c.page_bytes_max, ratio_max=c.decode_ratio_max),
         read=Reader(page_bytes_max=c.page_bytes_max, links_max=c.links_max, sitemaps=c.sitemaps, resolve=resolve),
-        read_robots=_robots_page,
+        read_robots=functools.partial(_robots_page, guess_sitemap=c.sitemaps),
         admission=admission,
         keep=writer,
         fingerprint=fingerprint,
@@ -123,5 +123,5 @@ def _decoded(response: Response, *, limit: int, ratio_max: int) -> tuple[bytes, 
     return found.content, found.problem
 
 
-def _robots_page(lease: Lease, response: Response, content: bytes) -> Page:
-    return read_robots(response.url, response.status, content, TOKEN)
+def _robots_page(lease: Lease, response: Response, content: bytes, *, guess_sitemap: bool) -> Page:
+    return read_robots(response.url, response.status, content, TOKEN, guess_sitemap=guess_sitemap)

@@ -99,6 +99,10 @@ HOST_FAILURES = frozenset(
 NETWORK_FAILURES = frozenset({"dns.temporary", "timeout.dns", "timeout.connect", "connect.unreachable"})
 """Reasons that a missing network of our own would give too (a refused connection proves that there is one)."""
 
+SILENCE = NETWORK_FAILURES | {"timeout.tls", "timeout.headers", "timeout.body"}
+"""Reasons under which nobody answered: requests under way when the network goes end so, too, and so do those sent over a
+kept connection that looks alive."""
+
 
 class Link(msgspec.Struct, frozen=True):
     """One link of a page, made only when somebody looks at it. `url` is absolute, without fragment, or "" if broken."""

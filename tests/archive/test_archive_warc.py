@@ -21,7 +21,7 @@ from warcio.archiveiterator import ArchiveIterator
 from nephila.archive import index, record
 from nephila.archive.warc import Writer
 from nephila.errors import DiskFull, JobError
-from nephila.types import Body, Outcome
+from nephila.types import Body, Kind, Links, Outcome
 
 HTML = b"<html><body>" + b"hello world " * 300
 CHUNKED = b"5\r\nhello\r\n6;x=y\r\n world\r\n0\r\n\r\n"
@@ -440,3 +440,16 @@ def test_when_even_the_way_back_fails_another_file_is_begun(
         with pytest.raises(DiskFull):
             writer(make.visit(make.answer(b"x"), id=2))
     assert writer(make.visit(make.answer(HTML), id=3)).file != first.file
+
+
+@pytest.mark.parametrize("folders", [1, 50])
+def test_remembered_outlinks_are_bounded_however_links_are_spread(folders: int) -> None:
+    from nephila.archive.metadata import Outlinks
+
+    outlinks = Outlinks(half=100)
+    for n in range(500):
+        base = f"http://a.test/{n % folders}/page"
+        links = Links(base, "utf-8", [f"x{n}"], [Kind.PAGE], ["a"], ["href"], resolve=lambda *_: None)
+        assert outlinks(links) == f"outlink: http://a.test/{n % folders}/x{n} page\r\n"
+    held = sum(1 + len(lines) for memo in (outlinks._young, outlinks._old) for lines in memo.values())
+    assert 100 <= held <= 202

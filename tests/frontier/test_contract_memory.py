@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("nephila.testing.frontier_contract")
+pytest.register_assert_rewrite("nephila.testing.contract")
 
 from nephila.config import Config  # noqa: E402
 from nephila.frontier.batch import Store  # noqa: E402

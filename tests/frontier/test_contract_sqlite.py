@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("nephila.testing.frontier_contract")
+pytest.register_assert_rewrite("nephila.testing.contract")
 
 from nephila.config import Config  # noqa: E402
 from nephila.errors import DiskFull  # noqa: E402
 from nephila.frontier.batch import Batch, Store  # noqa: E402
 from nephila.frontier.sqlite import SqliteStore  # noqa: E402
-from nephila.testing import frontier_contract as contract  # noqa: E402
+from nephila.testing import contract  # noqa: E402
 from nephila.testing.clock import FakeClock  # noqa: E402
 from nephila.testing.frontier_contract import FrontierContract  # noqa: E402
 

@@ -72,3 +72,20 @@ def test_corpus_status(corpora: Path) -> None:
             passed += 1
     print(f"robots status: {passed} passed, 0 failed")
     assert passed > 20
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "guess", "wanted"),
+    [
+        (200, b"User-agent: *\nDisallow:\n", True, ["https://a.test/sitemap.xml"]),
+        (200, b"Sitemap: /own.xml\n", True, ["https://a.test/own.xml"]),
+        (404, b"not here", True, ["https://a.test/sitemap.xml"]),
+        (503, b"", True, []),
+        (404, b"not here", False, []),
+    ],
+)
+def test_a_site_that_names_no_sitemap_may_have_one_at_the_usual_place(
+    status: int, text: bytes, guess: bool, wanted: list[str]
+) -> None:
+    page = read_robots("https://a.test/robots.txt", status, text, guess_sitemap=guess)
+    assert [link.url for link in page.links or ()] == wanted

@@ -50,23 +50,23 @@ class Outlinks:
         slash = path.rfind("/") + 1
         folder = path[:slash] if slash > len("https://") else f"{path}/"
         place = f"{links.charset} {folder}"
-        known = self._young.get(place) or self._promoted(place)
+        if self._held >= self._half:
+            self._old, self._young, self._held = self._young, {}, 0
+        known, old = self._young.get(place), self._old.get(place, {})
+        if known is None:
+            known = self._young[place] = {}
+            self._held += 1
         keys = list(zip(links.hrefs, links.kinds, strict=False))
         lines = list(map(known.get, keys))
         for i, line in enumerate(lines):
             if line is None:
                 href = links.hrefs[i]
-                lines[i] = line = _line(links, href, links.kinds[i].value, base, path, folder)
+                line = old.get(keys[i]) or _line(links, href, links.kinds[i].value, base, path, folder)
+                lines[i] = line
                 if href[0] not in "?#" and len(href) <= _HREF_CHARS:
                     known[keys[i]] = line
                     self._held += 1
         return "".join(lines)  # type: ignore[arg-type]
-
-    def _promoted(self, place: str) -> dict[tuple[str, str], str]:
-        if self._held >= self._half:
-            self._old, self._young, self._held = self._young, {}, 0
-        known = self._young[place] = self._old.pop(place, {})
-        return known
 
 
 def _line(links: Links, href: str, kind: str, base: str, path: str, folder: str) -> str:

@@ -81,7 +81,7 @@ class Host:
         self.backoff_until = 0.0
         self.ttfb = 0.0
         self.pause_s = -1.0
-        """what `Scheduler._pause` reckoned last; negative: reckon anew"""
+        """what `Manners.pause` reckoned last; negative: reckon anew"""
         self.penalty = 1.0
         self.clean = 0
         self.failures = 0

@@ -30,6 +30,10 @@ class ExactSeen:
         seen, add = self._set, self._set.add
         return [not (fp in seen or add(fp)) for fp in fps]
 
+    def first(self, fp: int, depth: int) -> bool:
+        """Whether a fingerprint is met for the first time; from now on it is known."""
+        return self.add_many([fp])[0] if self._depths is None else bool(self.lower_many([fp], depth)[0])
+
     def discard(self, fp: int) -> None:
         if self._depths is None:
             self._set.discard(fp)

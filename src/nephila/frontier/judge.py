@@ -1,0 +1,58 @@
+"""The judge: what a visit means for its URL. Was it our own network? Is it worth another try? Or is it final?"""
+
+from __future__ import annotations
+
+from nephila.frontier import patience
+from nephila.frontier.books import Books, Held
+from nephila.frontier.manners import Manners
+from nephila.frontier.outage import Outage
+from nephila.frontier.queues import Queues
+from nephila.frontier.seeds import Seeds
+from nephila.frontier.settling import Settling
+from nephila.types import HOST_FAILURES, NETWORK_FAILURES, RETRYABLE, Kind, Settlement
+
+AT_ONCE = frozenset({"cookie_wall", "status.429"}) | HOST_FAILURES
+"""Reasons for which the URL has no wait of its own: the host has one, or nothing has to pass."""
+
+
+class Judge:
+    """One visit at a time."""
+
+    def __init__(
+        self, books: Books, manners: Manners, queues: Queues, outage: Outage, seeds: Seeds, settling: Settling
+    ) -> None:
+        self._books, self._manners, self._queues = books, manners, queues
+        self._outage, self._seeds, self._settling = outage, seeds, settling
+
+    def take(self, held: Held, s: Settlement) -> None:
+        """A visit came back: its host learns from it, and its URL is settled, waits, or is queued as it was."""
+        now = self._books.clock.monotonic()
+        if self._outage.ours(held, s, now):
+            self._queues.put_back(held.host, held.row)
+        else:
+            self._manners.learn(held, s, now)
+            if s.reason in RETRYABLE and self._again(held, s, now):
+                self._settling.retry(held, s, self._wait(held, s), now)
+            else:
+                self._settling.finish(held.host, held.row, s, held.lease)
+        self._queues.wake(held.host)
+
+    def _again(self, held: Held, s: Settlement, now: float) -> bool:
+        return not self._is_last(held, s, now) and not self._seeds.falls_back(held.host, held.row, s.reason)
+
+    def _is_last(self, held: Held, s: Settlement, now: float) -> bool:
+        """No try is left. That a host which answered before is gone for a while is not the fault of the URL it is probed
+        with; and as long as our own network may be what is gone, nobody is given up."""
+        c = self._books.config
+        if s.reason in NETWORK_FAILURES and self._outage.network.doubtful(held.host.origin, now):
+            return False
+        if s.reason in HOST_FAILURES and held.host.answered and held.row.kind != Kind.ROBOTS:
+            return held.lease.attempt >= max(c.tries, c.host_failures_max)
+        return held.lease.last
+
+    def _wait(self, held: Held, s: Settlement) -> float:
+        """Seconds until the URL's next try, besides what its host asks for."""
+        if s.reason in AT_ONCE:
+            return 0.0
+        c = self._books.config
+        return patience.backoff(held.lease.attempt, c.retry_wait_s, c.retry_wait_max_s, self._books.rng)

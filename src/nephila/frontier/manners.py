@@ -1,0 +1,201 @@
+"""Manners: how fast a host is asked, and when it is left alone. The numbers come from `patience`, the clocks are here.
+
+A host has one clock (`due`); hosts behind one address share a second. Errors make both slower and never faster.
+"""
+
+from __future__ import annotations
+
+from nephila.frontier import patience
+from nephila.frontier.books import Books, Held
+from nephila.frontier.host import Address, Host
+from nephila.types import HOST_FAILURES, Outcome, Settlement
+
+ADDRESS_MAX = 8
+"""Requests at once to one IP address."""
+CLEAN_VISITS = 20
+"""Good answers in a row after which a penalty shrinks."""
+PARKED_MAX_S = 30 * 86_400.0
+"""Whatever a site asks for, it is tried again after this."""
+
+
+class Manners:
+    """Pauses, penalties and silence of hosts."""
+
+    def __init__(self, books: Books, network: patience.Network) -> None:
+        self._books, self._clock, self._network = books, books.clock, network
+        self._addresses: dict[str, Address] = {}
+
+    # --- how fast ---------------------------------------------------------------------------------------------------
+
+    def pause(self, host: Host) -> float:
+        """Seconds between two requests to a host, reckoned anew when something about the host has changed."""
+        if host.pause_s < 0.0:
+            host.pause_s = self._reckon_pause(host)
+        return host.pause_s
+
+    def _reckon_pause(self, host: Host) -> float:
+        c = self._books.config
+        base = patience.pause(
+            c.delay,
+            crawl_delay=-1.0 if c.no_robots else host.crawl_delay,
+            ttfb=host.ttfb,
+            private=host.private,
+            low=c.delay_min_s,
+            high=c.delay_max_s,
+            crawl_delay_max=c.crawl_delay_max_s,
+        )
+        if host.state.startswith("slow "):
+            base = max(base, float(host.state[5:]))
+        return min(base * host.penalty, max(base, c.crawl_delay_max_s)) if host.penalty > 1.0 else base
+
+    def capacity(self, host: Host) -> int:
+        """How many more leases a host may have out; a host in trouble is probed with one."""
+        return (1 if host.failures or host.refusals else self._books.config.per_host) - host.leased
+
+    def waits_for_address(self, host: Host, now: float) -> bool:
+        """The IP address is busy: the host comes back when a visit there settles, or when its clock is due."""
+        address = self._address(host)
+        if address is None:
+            return False
+        if address.in_flight >= ADDRESS_MAX:
+            address.waiting.append(host)
+            return True
+        if address.due > now:
+            self._books.heap.push(host, address.due)
+            return True
+        return False
+
+    def _address(self, host: Host) -> Address | None:
+        if not host.ip or host.private or self._books.config.delay == "0":
+            return None
+        return self._addresses.setdefault(host.ip, Address())
+
+    # --- a lease goes out, a visit comes back -----------------------------------------------------------------------
+
+    def sent(self, host: Host, now: float) -> Address | None:
+        """A lease of this host goes out: its clocks move. Returns the address that is busier now."""
+        host.leased += 1
+        pause = self.pause(host)
+        if pause:
+            host.due = now + pause
+        address = self._address(host)
+        if address:
+            address.in_flight += 1
+            address.due = now + pause / 4
+        return address
+
+    def returned(self, held: Held, now: float) -> list[Host]:
+        """A lease is back, however it went. Returns hosts that waited for the address."""
+        host, address = held.host, held.address
+        host.leased -= 1
+        if held.lease.paced and self._books.config.per_host == 1:
+            host.due = max(host.due, now + self.pause(host))
+        if address is None:
+            return []
+        address.in_flight -= 1
+        waiting, address.waiting = address.waiting, []
+        return waiting
+
+    def learn(self, held: Held, s: Settlement, now: float) -> None:
+        """What a visit says about its host: how fast it is, whether it answers, whether it asks for silence."""
+        host = held.host
+        if not s.requested:
+            self._take_back(held)
+            return
+        self._books.dirty(host)
+        host.ip = s.ip or host.ip
+        if s.ip and not host.answered and patience.is_private(s.ip):
+            host.private = True
+        host.ttfb = patience.smoothed(host.ttfb, s.ttfb, good=0 < s.status < 400)
+        if s.reason in HOST_FAILURES:
+            self._failed(host, held, now)
+        elif s.status in (429, 503):
+            host.answered, host.failures = True, 0
+            self._refused(host, s, now)
+        elif s.status:
+            _answered(host)
+        if held.lease.paced and self._books.config.per_host == 1:
+            host.due = max(host.due, now + self.pause(host))
+
+    def _take_back(self, held: Held) -> None:
+        """Nothing was asked after all (robots.txt forbids it, say): the clocks stand as before."""
+        if held.lease.paced and self._books.config.per_host == 1:
+            held.host.due = held.started
+        if held.address and held.address.due <= held.started + self.pause(held.host) / 4:
+            held.address.due = held.started
+
+    # --- trouble ----------------------------------------------------------------------------------------------------
+
+    def _failed(self, host: Host, held: Held, now: float) -> None:
+        if held.started < host.failed_at:
+            return  # it was under way when the failure was noted: one outage, counted once
+        c = self._books.config
+        host.failures, host.failed_at = host.failures + 1, now
+        wait = patience.backoff(host.failures, c.retry_wait_s, c.retry_wait_max_s, self._books.rng)
+        host.backoff_until = max(host.backoff_until, now + wait)
+        most = c.host_failures_max if host.answered else c.tries
+        if host.failures >= most and host.robots is not None and not self._network.doubtful(host.origin, now):
+            host.verdict = (Outcome.UNREACHABLE, "host_unreachable")
+            self._books.note("host.unreachable", origin=host.origin)
+
+    def _refused(self, host: Host, s: Settlement, now: float) -> None:
+        c, wall = self._books.config, self._clock.wall()
+        host.refusals += 1
+        host.penalty, host.clean = min(host.penalty * 2, patience.PENALTY_MAX), 0
+        asked = patience.retry_after(s.retry_after, wall) if s.retry_after else None
+        if asked is not None and asked > c.retry_after_max_s:
+            self.park(host, wall + min(asked, PARKED_MAX_S), "asked for silence by Retry-After")
+            return
+        own = patience.backoff(host.refusals, c.retry_wait_s, c.retry_wait_max_s, self._books.rng)
+        host.backoff_until = max(host.backoff_until, now + (asked if asked is not None else own))
+        self._books.note("host.refused", origin=host.origin, status=s.status, until=wall + host.backoff_until - now)
+        if host.refusals >= c.host_refusals_max:
+            self.park(host, wall + c.retry_after_max_s, f"{host.refusals} refusals in a row")
+
+    def park(self, host: Host, until: float, why: str) -> None:
+        """Leave a host alone for long; the crawl does not wait for it at its end."""
+        host.parked_until = until
+        self._books.parked.add(host)
+        self._books.heap.remove(host)
+        self._books.dirty(host)
+        self._books.note("host.parked", origin=host.origin, until=until, why=why)
+
+    def unpark(self) -> list[Host]:
+        """Hosts whose time has come; the caller wakes them."""
+        if not self._books.parked:
+            return []
+        wall = self._clock.wall()
+        free = [h for h in self._books.parked if h.parked_until and h.parked_until <= wall and h.state != "paused"]
+        for host in free:
+            host.parked_until, host.refusals = 0.0, 0
+            self._books.parked.discard(host)
+        return free
+
+    def next_unpark(self) -> float:
+        """When a parked host comes back (wall); 0: none does by itself."""
+        return min((h.parked_until for h in self._books.parked if h.parked_until and h.state != "paused"), default=0.0)
+
+    # --- what a person says -----------------------------------------------------------------------------------------
+
+    def steer(self, host: Host, action: str, value: float | None) -> None:
+        """`pause`, `resume`, `slow` (at least `value` seconds; without: twice as slow) or `drop`."""
+        if action == "pause":
+            host.state = "paused"
+            self._books.parked.add(host)
+            self._books.heap.remove(host)
+        elif action == "resume":
+            host.state, host.parked_until = "", 0.0
+            self._books.parked.discard(host)
+        elif action == "slow":
+            host.state = f"slow {value if value is not None else 2 * max(self.pause(host), 0.5):g}"
+        elif action == "drop":
+            host.state, host.verdict = "dropped", (Outcome.SKIPPED, "dropped")
+            self._books.parked.discard(host)
+        self._books.dirty(host)
+
+
+def _answered(host: Host) -> None:
+    host.answered, host.failures, host.refusals = True, 0, 0
+    host.clean += 1
+    if host.clean >= CLEAN_VISITS and host.penalty > 1.0:
+        host.clean, host.penalty = 0, max(1.0, host.penalty * 0.9)
