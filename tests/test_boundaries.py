@@ -39,15 +39,18 @@ ALLOWED: dict[str, set[str]] = {
     "views": PURE | {"archive", "db", "events"},
     "explain": PURE | {"archive", "db", "events"},
     "stats": PURE | {"archive", "db", "events"},
-    "control": {"events"},
+    "lock": set(),
+    "control": {"lock", "events"},
     "values": set(),
     "checks": {"values"},
     "stored": {"values"},
     "settings": {"values", "checks", "stored", "events"},
     "display": {"events", "stats", "db"},
-    "crew": {"frontier", "events", "job"},
+    "hand": {"job"},
+    "crew": {"hand", "frontier", "events", "job"},
     "job": PURE
-    | {"frontier", "fetch", "archive", "engine", "crew", "control", "db", "events", "stats", "settings", "views"},
+    | {"frontier", "fetch", "archive", "engine", "crew", "hand", "control", "lock"}
+    | {"db", "events", "stats", "settings", "views"},
     "api": {"job", "engine", "settings", "fetch", "page", "views", "db", "events"},
     "ui": {"control", "db", "stats", "events"},
     "cli": {

@@ -25,13 +25,14 @@ import msgspec
 from nephila import __version__, control, db, events, resume, settings, trouble
 from nephila.clock import SystemClock
 from nephila.config import Config
-from nephila.crew import Crew, Hand, launch
+from nephila.crew import Crew
 from nephila.errors import ConfigError, Damaged, DiskFull, JobError
 from nephila.frontier import patience
 from nephila.frontier.local import LocalFrontier
 from nephila.frontier.scheduler import Scheduler
 from nephila.frontier.seen.exact import ExactSeen
 from nephila.frontier.sqlite import SqliteStore
+from nephila.hand import Hand, launch
 from nephila.job import (
     CODES,
     Ending,
@@ -44,6 +45,7 @@ from nephila.job import (
     requests_of,
     scope_of,
 )
+from nephila.lock import JobLock
 from nephila.url.key import Fingerprints
 from nephila.url.parse import host_of, seed, without_userinfo
 
@@ -128,7 +130,7 @@ class Front:
 
     def _locked(self, fresh: bool) -> Iterator[None]:
         self._check_folder()
-        lock = control.JobLock(self.folder)
+        lock = JobLock(self.folder)
         lock.acquire()
         try:
             if fresh and any((self.folder / name).exists() for name in STARTED):
@@ -152,7 +154,7 @@ class Front:
         if names and not names & {"crawl.toml", "crawl.db", "crawl.db.at", "lock", "log.jsonl"}:
             raise JobError(f"{folder} is not empty and holds no crawl: choose another place with -o DIR")
 
-    def _start_anew(self, lock: control.JobLock) -> control.JobLock:
+    def _start_anew(self, lock: JobLock) -> JobLock:
         kept = self.folder.with_name(f"{self.folder.name}.{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}")
         if (self.folder / "crawl.db.at").exists():  # from now on the old database lies with its pages
             place = db.database(self.folder)
@@ -163,7 +165,7 @@ class Front:
         self.folder.rename(kept)
         self.folder.mkdir(mode=0o700)
         self._say(f"the former crawl was renamed to {kept}")
-        fresh = control.JobLock(self.folder)
+        fresh = JobLock(self.folder)
         fresh.acquire()
         return fresh
 

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from nephila import control, db
+from nephila import db
 from nephila.config import Config
 from nephila.frontier.batch import BIAS
 from nephila.frontier.sqlite import SqliteStore
+from nephila.lock import lock_archive
 from nephila.url.scope import Scope, ScopeSpec
 
 
@@ -32,7 +33,7 @@ def repair_archives(store: SqliteStore, folder: Path, name: str) -> Iterator[tup
         if closed and path.is_file() and path.stat().st_size >= committed:
             continue
         last = store.query("SELECT offset, length FROM visit WHERE file = ? ORDER BY offset DESC LIMIT 1", (id,))
-        with control.lock_archive(path, pid) as there:
+        with lock_archive(path, pid) as there:
             size = path.stat().st_size if there else 0
             sound = repair(path, committed, last[0] if last else None) if there else 0
         if sound < committed:
@@ -70,7 +71,7 @@ def _strays(store: SqliteStore, folder: Path, name: str) -> Iterator[tuple[str, 
     for path in sorted(folder.glob("*.warc.gz")):
         if path.name in known or not re.fullmatch(rf"{re.escape(name)}-\d+-\d{{5,}}\.warc\.gz", path.name):
             continue
-        with control.lock_archive(path, 0):
+        with lock_archive(path, 0):
             size = path.stat().st_size
             path.unlink()
         yield "archive.cut", {"file": path.name, "from": size, "to": 0}

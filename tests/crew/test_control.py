@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from nephila.control import LINE_BYTES_MAX, JobLock, ask, control_socket, is_worker, lock_archive
+from nephila.control import LINE_BYTES_MAX, ask, control_socket
 from nephila.errors import JobError
+from nephila.lock import JobLock, is_worker, lock_archive
 
 
 class FakeCrawl:
@@ -191,7 +192,7 @@ def test_a_lock_is_waited_for(tmp_path):
 
 
 def test_a_lock_file_left_by_a_dead_process_is_no_obstacle(tmp_path):
-    code = f"from pathlib import Path; from nephila.control import JobLock; import os; JobLock(Path({str(tmp_path)!r})).acquire(); os._exit(9)"
+    code = f"from pathlib import Path; from nephila.lock import JobLock; import os; JobLock(Path({str(tmp_path)!r})).acquire(); os._exit(9)"
     subprocess.run([sys.executable, "-c", code], check=False)
     left = json.loads((tmp_path / "lock").read_text())["pid"]
     with JobLock(tmp_path, wait_s=0):

@@ -220,7 +220,7 @@ def test_a_front_that_cannot_accept_fails_with_its_own_error(monkeypatch):
 
 
 def test_waiting_for_a_process_works_without_pidfd(monkeypatch, either_loop):
-    from nephila.crew import exit_status
+    from nephila.hand import exit_status
 
     monkeypatch.delattr(os, "pidfd_open", raising=False)
 
@@ -230,7 +230,7 @@ def test_waiting_for_a_process_works_without_pidfd(monkeypatch, either_loop):
 
 
 def test_resident_memory_is_the_same_from_ps():
-    from nephila.crew import resident_by_ps, resident_bytes
+    from nephila.hand import resident_by_ps, resident_bytes
 
     pid = os.getpid()
     here = asyncio.run(resident_bytes([pid]))[pid]
@@ -238,7 +238,7 @@ def test_resident_memory_is_the_same_from_ps():
 
 
 def test_workers_launched_early_are_used():
-    from nephila.crew import launch
+    from nephila.hand import launch
 
     early = launch(1, engine="crew_engines:plain")
     scheduler, _ = crawl(["ok"], hired=[early])

@@ -11,9 +11,12 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from nephila.frontier.host import Host
+from nephila.types import Kind
 
 BIAS = 1 << 63
 """SQLite's integers are signed: a fingerprint is stored minus this."""
+ROBOTS = Kind.ROBOTS.value
+"""The kind of row that is no page: it gives permission and counts for nothing else."""
 
 
 class Row(NamedTuple):
@@ -96,6 +99,13 @@ class Committed(NamedTuple):
     relaxing: int
 
 
+class Refill(NamedTuple):
+    """The first queued rows of a host that are due, in order, and when the next one is (wall; 0: none)."""
+
+    rows: list[Row]
+    due: float
+
+
 class Snapshot(NamedTuple):
     """All that a scheduler needs to carry on."""
 
@@ -133,11 +143,11 @@ class Store(Protocol):
 
     def commit(self, batch: Batch, done: Callable[[Committed | BaseException], None]) -> None: ...
 
-    def refill(self, host: int, limit: int, wall: float, done: Callable[[list[Row], float], None]) -> None:
-        """The first `limit` queued rows of a host that are due at `wall`, in order, and when the next is due (0: none)."""
+    def refill(self, host: int, limit: int, wall: float, done: Callable[[Refill | BaseException], None]) -> None:
+        """The first `limit` queued rows of a host that are due at `wall`."""
         ...
 
-    def stored(self, state: str, done: Callable[[list[Refused]], None]) -> None:
+    def stored(self, state: str, done: Callable[[list[Refused] | BaseException], None]) -> None:
         """Every row in a state."""
         ...
 

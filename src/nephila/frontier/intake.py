@@ -10,7 +10,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable
 
-from nephila.frontier.batch import BIAS, Refused, Row, Snapshot, Store
+from nephila.frontier.batch import BIAS, ROBOTS, Refused, Row, Snapshot, Store
 from nephila.frontier.books import Books
 from nephila.frontier.host import Host
 from nephila.frontier.ledger import Ledger
@@ -66,7 +66,7 @@ class Intake:
         hops, chain = 0, ()  # type: tuple[int, tuple[int, ...]]
         is_seed = row.id in self._seeds.ids
         if s.outcome == Outcome.MOVED:
-            if row.kind == Kind.ROBOTS:
+            if row.kind == ROBOTS:
                 return  # followed as a request of its own kind
             hops, chain = row.hops + 1, (*books.chains.get(row.id, ()), row.fp)
             if is_seed:
@@ -128,10 +128,10 @@ class Intake:
         elif self._deep and depth > books.config.max_depth:
             state, rule_id = "too_deep", self._rule("max_depth")
         elif url.endswith("/robots.txt") and url == host.origin + "/robots.txt" and not books.config.no_robots:
-            name = Kind.ROBOTS.value
+            name = ROBOTS
         batch.urls.append((id, fp - BIAS, host.id, url, name, depth, hops, parent, score, state, rule_id, 0.0))
         if state == "queued":
-            batch.found += name != Kind.ROBOTS
+            batch.found += name != ROBOTS
             self._queues.put(host, Row(id, fp, url, name, depth, hops, parent, score, 0, ""))
         return id
 
@@ -166,9 +166,12 @@ class Intake:
         self._seeds.widened = False
         ledger.cut()
 
-        def reconsider(rows: list[Refused]) -> None:
-            self._reconsider(rows)
-            done()
+        def reconsider(rows: list[Refused] | BaseException) -> None:
+            if isinstance(rows, BaseException):
+                ledger.fail(rows)
+            else:
+                self._reconsider(rows)
+                done()
 
         store.stored("refused", reconsider)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from nephila.frontier import patience
+from nephila.frontier.batch import ROBOTS
 from nephila.frontier.books import Books, Held
 from nephila.frontier.manners import Manners
 from nephila.frontier.outage import Outage
 from nephila.frontier.queues import Queues
 from nephila.frontier.seeds import Seeds
 from nephila.frontier.settling import Settling
-from nephila.types import HOST_FAILURES, NETWORK_FAILURES, RETRYABLE, Kind, Settlement
+from nephila.types import HOST_FAILURES, NETWORK_FAILURES, RETRYABLE, Settlement
 
 AT_ONCE = frozenset({"cookie_wall", "status.429"}) | HOST_FAILURES
 """Reasons for which the URL has no wait of its own: the host has one, or nothing has to pass."""
@@ -46,7 +47,7 @@ class Judge:
         c = self._books.config
         if s.reason in NETWORK_FAILURES and self._outage.network.doubtful(held.host.origin, now):
             return False
-        if s.reason in HOST_FAILURES and held.host.answered and held.row.kind != Kind.ROBOTS:
+        if s.reason in HOST_FAILURES and held.host.answered and held.row.kind != ROBOTS:
             return held.lease.attempt >= max(c.tries, c.host_failures_max)
         return held.lease.last
 

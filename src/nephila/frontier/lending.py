@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nephila.frontier.batch import Row
+from nephila.frontier.batch import ROBOTS, Row
 from nephila.frontier.books import Books, Held
 from nephila.frontier.host import Host
 from nephila.frontier.manners import Manners
@@ -49,7 +49,7 @@ class Lending:
 
     def lease(self, host: Host, row: Row, now: float, worker: int, *, paced: bool = True) -> Lease:
         """One row goes out to a worker; it comes back by `take_back`."""
-        books, page, attempt = self._books, row.kind != Kind.ROBOTS, row.attempts + 1
+        books, page, attempt = self._books, row.kind != ROBOTS, row.attempts + 1
         lease = Lease(
             row.id,
             Request(
@@ -75,7 +75,7 @@ class Lending:
     def take_back(self, lease_id: int) -> Held:
         """The lease is no longer out, whatever becomes of its URL. KeyError: it was not."""
         held = self._books.leases.pop(lease_id)
-        self._books.leased_pages -= held.row.kind != Kind.ROBOTS
+        self._books.leased_pages -= held.row.kind != ROBOTS
         for host in self._manners.returned(held, self._clock.monotonic()):
             self._queues.wake(host)
         return held

@@ -175,24 +175,6 @@ class Manners:
         """When a parked host comes back (wall); 0: none does by itself."""
         return min((h.parked_until for h in self._books.parked if h.parked_until and h.state != "paused"), default=0.0)
 
-    # --- what a person says -----------------------------------------------------------------------------------------
-
-    def steer(self, host: Host, action: str, value: float | None) -> None:
-        """`pause`, `resume`, `slow` (at least `value` seconds; without: twice as slow) or `drop`."""
-        if action == "pause":
-            host.state = "paused"
-            self._books.parked.add(host)
-            self._books.heap.remove(host)
-        elif action == "resume":
-            host.state, host.parked_until = "", 0.0
-            self._books.parked.discard(host)
-        elif action == "slow":
-            host.state = f"slow {value if value is not None else 2 * max(self.pause(host), 0.5):g}"
-        elif action == "drop":
-            host.state, host.verdict = "dropped", (Outcome.SKIPPED, "dropped")
-            self._books.parked.discard(host)
-        self._books.dirty(host)
-
 
 def _answered(host: Host) -> None:
     host.answered, host.failures, host.refusals = True, 0, 0

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nephila.frontier import order
-from nephila.frontier.batch import BIAS, Batch, Committed, Refused, Row, Snapshot
+from nephila.frontier.batch import BIAS, Batch, Committed, Refill, Refused, Row, Snapshot
 
 URL = ("id", "fp", "host", "url", "kind", "depth", "hops", "parent", "score", "state", "rule", "due")
 VISIT = ("id", "url", "round", "started", "outcome", "reason")
@@ -99,15 +99,15 @@ class MemoryStore:
         self.meta.update(batch.meta)
         done(Committed(self._relax(batch), 0))
 
-    def refill(self, host: int, limit: int, wall: float, done: Callable[[list[Row], float], None]) -> None:
+    def refill(self, host: int, limit: int, wall: float, done: Callable[[Refill | BaseException], None]) -> None:
         queued = [
             u for u in self.urls.values() if u["host"] == host and u["state"] == "queued" and u["kind"] != "robots"
         ]
         ready = sorted((u for u in queued if u["due"] <= wall), key=lambda u: self._key(u["depth"], u["id"]))[:limit]
         later = [u["due"] for u in queued if u["due"] > wall]
-        done([_row(u) for u in ready], min(later, default=0.0))
+        done(Refill([_row(u) for u in ready], min(later, default=0.0)))
 
-    def stored(self, state: str, done: Callable[[list[Refused]], None]) -> None:
+    def stored(self, state: str, done: Callable[[list[Refused] | BaseException], None]) -> None:
         rows = [u for u in self.urls.values() if u["state"] == state]
         done([Refused(u["id"], u["fp"] + BIAS, u["url"], u["kind"], u["depth"], u["parent"], u["rule"]) for u in rows])
 

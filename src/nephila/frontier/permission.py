@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nephila.frontier.batch import BIAS, Row
+from nephila.frontier.batch import BIAS, ROBOTS, Row
 from nephila.frontier.books import Books
 from nephila.frontier.host import Host
 from nephila.frontier.manners import Manners
 from nephila.frontier.seeds import Seeds, nobody_listens
 from nephila.frontier.seen.exact import ExactSeen
-from nephila.types import Kind, Outcome, RobotsFile, Settlement
+from nephila.types import Outcome, RobotsFile, Settlement
 from nephila.url.parse import origin
 
 AGE_MIN_S = 60.0
@@ -70,7 +70,7 @@ class Permission:
             salt += 1
             fp = self._fingerprint(f"{url} {self._clock.wall()} {salt}")
         books.url_id += 1
-        row = Row(books.url_id, fp, url, Kind.ROBOTS.value, 0, hops, parent, 0, 0, "")
+        row = Row(books.url_id, fp, url, ROBOTS, 0, hops, parent, 0, 0, "")
         books.batch.urls.append((row.id, fp - BIAS, host.id, url, row.kind, 0, hops, parent, 0, "queued", 0, 0.0))
         books.batch.empty = False
         return row

@@ -11,13 +11,12 @@ import heapq
 from collections.abc import Iterable
 
 from nephila.frontier import order
-from nephila.frontier.batch import Row, Store
+from nephila.frontier.batch import ROBOTS, Refill, Row, Store
 from nephila.frontier.books import Books
 from nephila.frontier.host import Host
 from nephila.frontier.ledger import Ledger
 from nephila.frontier.manners import Manners
 from nephila.frontier.permission import Permission
-from nephila.types import Kind
 
 READY_MAX = 1024
 """Most URLs of one host's queue in memory; with many hosts fewer each (READY_ALL in all)."""
@@ -71,7 +70,7 @@ class Queues:
 
     def put(self, host: Host, row: Row) -> None:
         """A URL that was admitted joins its host's queue; its row is in the batch."""
-        if row.kind == Kind.ROBOTS:
+        if row.kind == ROBOTS:
             self._permission.met(host, row)
             return
         key = self.key(row.depth, row.id)
@@ -91,7 +90,7 @@ class Queues:
 
     def put_back(self, host: Host, row: Row) -> None:
         """A row that was taken returns as it was."""
-        if row.kind == Kind.ROBOTS:
+        if row.kind == ROBOTS:
             self._permission.put_back(host, row)
         else:
             heapq.heappush(host.ready, (self.key(row.depth, row.id), row))
@@ -107,7 +106,7 @@ class Queues:
 
     def forget(self, host: Host, row: Row) -> None:
         """The URL leaves the queue."""
-        if row.kind == Kind.ROBOTS:
+        if row.kind == ROBOTS:
             return
         host.held.discard(row.id)
         host.queued -= 1
@@ -144,9 +143,13 @@ class Queues:
         host.refilling, host.store_due = True, 0.0
         self._ledger.cut()
         limit = share + len(host.held)
-        self._store.refill(host.id, limit, wall, lambda rows, due: self._refilled(host, rows, due, limit))
+        self._store.refill(host.id, limit, wall, lambda found: self._refilled(host, found, limit))
 
-    def _refilled(self, host: Host, rows: list[Row], due_wall: float, limit: int) -> None:
+    def _refilled(self, host: Host, found: Refill | BaseException, limit: int) -> None:
+        if isinstance(found, BaseException):
+            self._ledger.fail(found)
+            return
+        rows, due_wall = found
         host.refilling = False
         self._take_in(host, rows)
         if host.stored() <= 0:

@@ -11,7 +11,7 @@ keep a heap of hosts by due time, in which a host stands only when it could give
 when a visit settles. So politeness needs no locks and nobody polls. *Manners* say how fast a host is asked, *permission*
 whether at all. *Lending* makes a lease; the *judge* says what a visit means: our own network failed (*outage*), once more,
 or final. *Settling* writes what is final into the batch, and the *ledger* commits batches in order. *Suspects* are pages
-whose worker died. *Ending* knows when it is over.
+whose worker died. *Ending* knows when it is over, *steering* what a person may change meanwhile.
 
 Each room is one class over the same *books*; none of them knows this module. Everything is synchronous and on one thread.
 A visit is *accepted* when `accept` returns; its batch is *committed* by the store a moment later. What people see counts
@@ -24,8 +24,6 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
-
-import msgspec
 
 from nephila.clock import Clock
 from nephila.config import Config
@@ -46,9 +44,9 @@ from nephila.frontier.restore import restore
 from nephila.frontier.seeds import Seeds
 from nephila.frontier.seen.exact import ExactSeen
 from nephila.frontier.settling import Settling
+from nephila.frontier.steering import Steering
 from nephila.frontier.suspects import Suspects
 from nephila.types import Lease, Request, RobotsFile, Settlement
-from nephila.url.parse import host_of
 from nephila.url.scope import ScopeSpec
 
 __all__ = ["Ended", "Scheduler"]
@@ -70,6 +68,12 @@ class Scheduler:
         rng: random.Random,
         note: Callable[..., None] = lambda event, **fields: None,
     ) -> None:
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when something may be due that was not, and when it is over."""
+        self.on_commit: Callable[[list[int]], None] = lambda pages: None
+        """Called with the url ids of a batch's visits (0: a try that was not final) when it is committed."""
+        self.hold: Callable[[], bool] = lambda: False
+        """True while somebody who is told of commits does not keep up: `full` is true then."""
         network = Network(config.offline_after_s)
         self._store = store
         self._books = books = Books(config, snapshot, clock, rng, note)
@@ -85,7 +89,10 @@ class Scheduler:
         self._outage = Outage(books, network, manners, permission, queues, self._lending)
         self._judge = Judge(books, manners, queues, self._outage, seeds, self._settling)
         self._ending = Ending(books, ledger, self._suspects)
-        ledger.on_requeued, books.check_end = queues.requeue, self._ending.check
+        self._steering = Steering(books, ledger, network, manners, queues)
+        books.on_change, books.check_end = lambda: self.on_change(), self._ending.check
+        ledger.on_commit, ledger.hold = lambda pages: self.on_commit(pages), lambda: self.hold()
+        ledger.on_requeued = queues.requeue
         restore(books, manners, queues, snapshot)
         if not books.paused:
             books.watch.run(True)
@@ -223,41 +230,19 @@ class Scheduler:
 
     def pause(self) -> None:
         """Grant nothing until `resume`, restarts included."""
-        self._books.watch.run(False)
-        self._books.paused = True
-        self._books.meta("paused", "1")
-        self._ledger.tend()
-        self._books.note("paused")
+        self._steering.pause()
 
     def resume(self) -> None:
         """Undo `pause`."""
-        self._books.paused = False
-        self._books.meta("paused", "0")
-        self._ledger.tend()
-        self._books.watch.run(not self._outage.network.offline)
-        self._books.note("resumed")
-        self._books.on_change()
+        self._steering.resume()
 
     def host_command(self, name: str, action: str, value: float | None = None) -> str:
         """`pause`, `resume`, `slow` (pause of `value` seconds between requests) or `drop` a host, by origin or host name."""
-        hosts = [h for o, h in self._books.hosts.items() if name in (o, host_of(o + "/"), o.partition("://")[2])]
-        if not hosts:
-            return f"no such host: {name}"
-        for host in hosts:
-            self._manners.steer(host, action, value)
-            self._queues.wake(host)
-        self._ledger.tend()
-        self._books.on_change()
-        return f"{action}: {', '.join(host.origin for host in hosts)}"
+        return self._steering.host(name, action, value)
 
     def set(self, key: str, value: Any) -> str:
         """Change a setting that may change freely while the crawl runs (delay, per_host, limits)."""
-        self._books.config = msgspec.structs.replace(self._books.config, **{key: value})
-        for host in self._books.hosts.values():
-            host.pause_s = -1.0
-            self._queues.wake(host)
-        self._books.on_change()
-        return f"{key} = {value}"
+        return self._steering.set(key, value)
 
     # --- commits ----------------------------------------------------------------------------------------------------
 
@@ -303,11 +288,6 @@ class Scheduler:
         return self._books.paused
 
     @property
-    def config(self) -> Config:
-        """Settings as they are now."""
-        return self._books.config
-
-    @property
     def scope(self) -> ScopeSpec:
         """The scope as it is now, with what seeds' redirects have added."""
         return self._seeds.scope
@@ -316,30 +296,3 @@ class Scheduler:
     def outcomes(self) -> Counter[str]:
         """Committed visits by outcome."""
         return self._ledger.outcomes
-
-    @property
-    def on_change(self) -> Callable[[], None]:
-        """Called when something may be due that was not, or when it is over."""
-        return self._books.on_change
-
-    @on_change.setter
-    def on_change(self, call: Callable[[], None]) -> None:
-        self._books.on_change = call
-
-    @property
-    def on_commit(self) -> Callable[[list[int]], None]:
-        """Called with the url ids of each batch's visits (0: a try that was not final) when it is committed."""
-        return self._ledger.on_commit
-
-    @on_commit.setter
-    def on_commit(self, call: Callable[[list[int]], None]) -> None:
-        self._ledger.on_commit = call
-
-    @property
-    def hold(self) -> Callable[[], bool]:
-        """True while somebody who is told of commits does not keep up: `full` is true then."""
-        return self._ledger.hold
-
-    @hold.setter
-    def hold(self, call: Callable[[], bool]) -> None:
-        self._ledger.hold = call

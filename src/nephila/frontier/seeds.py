@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from nephila.frontier.batch import Row, Snapshot
+from nephila.frontier.batch import ROBOTS, Row, Snapshot
 from nephila.frontier.books import Books
 from nephila.frontier.host import Host
 from nephila.types import Kind, NewLink
@@ -39,7 +39,7 @@ class Seeds:
         """Nothing listens for https at an address that the user gave without scheme: http is tried at once."""
         if not self._guessed or not nobody_listens(reason):
             return False
-        return self.any_guessed(host) if row.kind == Kind.ROBOTS else row.id in self._guessed
+        return self.any_guessed(host) if row.kind == ROBOTS else row.id in self._guessed
 
     # --- the scope --------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from nephila.frontier.batch import Batch, Row
+from nephila.frontier.batch import ROBOTS, Batch, Row
 from nephila.frontier.books import Books, Held
 from nephila.frontier.host import Host
 from nephila.frontier.intake import Intake
@@ -12,7 +12,7 @@ from nephila.frontier.ledger import Ledger
 from nephila.frontier.permission import Permission
 from nephila.frontier.queues import Queues
 from nephila.frontier.seeds import Seeds, nobody_listens
-from nephila.types import Kind, Lease, Outcome, Record, Request, Settlement
+from nephila.types import Lease, Outcome, Record, Request, Settlement
 
 BULK = 2_000
 """URLs of an unreachable host ended in one go."""
@@ -42,7 +42,7 @@ class Settling:
         self._intake.links(row, s)
         books.chains.pop(row.id, None)
         books.alone.pop(row.id, None)
-        if row.kind == Kind.ROBOTS:
+        if row.kind == ROBOTS:
             self._permission.settled(host, row, s)
         else:
             self._end_seed(row, s)
@@ -51,7 +51,7 @@ class Settling:
     def _record(self, host: Host, row: Row, s: Settlement, attempts: int) -> None:
         """The visit as a row, and what it counts for."""
         books, batch, record, outcome = self._books, self._books.batch, s.record, s.outcome.value
-        page = row.kind != Kind.ROBOTS
+        page = row.kind != ROBOTS
         reason = row.unread if row.unread and outcome == Outcome.UNREADABLE else s.reason
         books.visit_id += 1
         batch.empty = False
@@ -115,7 +115,7 @@ class Settling:
         batch.empty = False
         if s.set_cookies:
             books.keep_cookies(row.url, s.set_cookies)
-        if row.kind == Kind.ROBOTS:
+        if row.kind == ROBOTS:
             host.backoff_until = max(host.backoff_until, now + wait)
             self._queues.put_back(host, row)
         else:

@@ -13,29 +13,20 @@ import shutil
 import sqlite3
 import threading
 import time
-from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from nephila import db
-from nephila.errors import Damaged, DiskFull, JobError
+from nephila.errors import DiskFull
 from nephila.frontier import order
-from nephila.frontier.batch import BIAS, Batch, Committed, Refused, Row, Snapshot
+from nephila.frontier.batch import BIAS, Batch, Committed, Refill, Refused, Snapshot
+from nephila.frontier.sqlite_open import connect, snapshot
+from nephila.frontier.sqlite_rows import refill, relax, write
 
-RELAX_MAX = 20_000
-"""Relaxations per commit; the rest waits in table `relax`."""
-CACHE_KB, CACHE_WIDE_KB, WIDE_URLS = 16_384, 65_536, 500_000
-"""SQLite's page cache, and from how many URLs on it may be larger."""
+CACHE_WIDE_KB, WIDE_URLS = 65_536, 500_000
+"""SQLite's page cache may be this large, from so many URLs on."""
 WAL_BYTES_MAX = 256 << 20
-NETWORK_FILE_SYSTEMS = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afpfs", "glusterfs", "ceph"}
-)
-SELECT_ROW = "SELECT id, fp, url, kind, depth, hops, parent, score, attempts, unread FROM url"
-
 Job = Callable[[sqlite3.Connection], Any]
 Call = Callable[..., Any]
 
@@ -62,7 +53,7 @@ class SqliteStore:
         self._free_checked = 0.0
         self._wide = False
         self._failed: BaseException | None = None
-        self._con = _connect(path, durable)
+        self._con = connect(path, durable)
         self._jobs: queue.SimpleQueue[tuple[Job, Call] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -73,23 +64,12 @@ class SqliteStore:
     def commit(self, batch: Batch, done: Callable[[Committed | BaseException], None]) -> None:
         self._run(lambda con: self._commit(con, batch), done)
 
-    def refill(self, host: int, limit: int, wall: float, done: Callable[[list[Row], float], None]) -> None:
-        def answer(result: Any) -> None:
-            if isinstance(result, BaseException):
-                raise result
-            done(*result)
+    def refill(self, host: int, limit: int, wall: float, done: Callable[[Refill | BaseException], None]) -> None:
+        self._run(lambda con: refill(con, host, limit, wall, order.COLUMNS[self._order]), done)
 
-        self._run(lambda con: _refill(con, host, limit, wall, order.COLUMNS[self._order]), answer)
-
-    def stored(self, state: str, done: Callable[[list[Refused]], None]) -> None:
+    def stored(self, state: str, done: Callable[[list[Refused] | BaseException], None]) -> None:
         sql = "SELECT id, fp, url, kind, depth, parent, rule FROM url WHERE state = ?"
-
-        def answer(result: Any) -> None:
-            if isinstance(result, BaseException):
-                raise result
-            done(result)
-
-        self._run(lambda con: [Refused(i, f + BIAS, *rest) for i, f, *rest in con.execute(sql, (state,))], answer)
+        self._run(lambda con: [Refused(i, f + BIAS, *rest) for i, f, *rest in con.execute(sql, (state,))], done)
 
     def close(self) -> None:
         """Everything handed over is written; then the thread ends and the log is folded into the database."""
@@ -142,8 +122,8 @@ class SqliteStore:
         self._check_free()
         self._step("commit.before")
         con.execute("BEGIN IMMEDIATE")
-        _write(con, batch)
-        requeued, relaxing = _relax(con, batch, self._max_depth) if self._max_depth >= 0 else ([], 0)
+        write(con, batch)
+        requeued, relaxing = relax(con, batch, self._max_depth) if self._max_depth >= 0 else ([], 0)
         con.execute("COMMIT")
         self._step("commit.after")
         self._widen_cache(con, batch)
@@ -221,229 +201,4 @@ class SqliteStore:
         con.execute(
             f"CREATE INDEX IF NOT EXISTS url_queue ON url (host, {order.COLUMNS[self._order]}) WHERE state = 'queued'"
         )
-        seen.load((fp + BIAS, depth) for fp, depth in con.execute("SELECT fp, depth FROM url"))
-        cursor = con.execute("SELECT * FROM host")
-        names = [column[0] for column in cursor.description]
-        hosts = [dict(zip(names, values, strict=True)) for values in cursor]
-        outcomes = dict(con.execute(_count("v.outcome", "u.kind != 'robots'")).fetchall())
-        return Snapshot(
-            meta,
-            hosts,
-            dict(
-                con.execute("SELECT host, count(*) FROM url WHERE state = 'queued' AND kind != 'robots' GROUP BY host")
-            ),
-            [
-                (h, _row(r))
-                for h, *r in con.execute(
-                    SELECT_ROW.replace("SELECT", "SELECT host,") + " WHERE state = 'queued' AND kind = 'robots'"
-                )
-            ],
-            {fp + BIAS: id for fp, id in con.execute("SELECT fp, id FROM url WHERE state = 'refused'")},
-            dict(con.execute("SELECT text, id FROM rule")),
-            con.execute(
-                "SELECT domain, host_only, path, name, value, expires, secure, http_only FROM cookie"
-            ).fetchall(),
-            _one(con, "SELECT coalesce(max(id), 0) FROM url"),
-            _one(con, "SELECT coalesce(max(id), 0) FROM visit"),
-            outcomes,
-            dict(con.execute(_count("v.reason", "u.kind != 'robots' AND v.outcome NOT IN ('OK', 'MOVED')")).fetchall()),
-            outcomes.get("OK", 0),
-            _one(con, "SELECT coalesce(sum(bytes), 0) FROM visit"),
-            _one(con, "SELECT count(*) FROM url WHERE state IN ('queued', 'done') AND kind != 'robots'"),
-            _one(con, "SELECT count(*) FROM url WHERE state = 'refused'"),
-            _one(con, "SELECT count(*) FROM relax"),
-            _chains(con),
-            [
-                id
-                for (id,) in con.execute(
-                    "SELECT id FROM url WHERE parent = 0 AND state = 'queued' AND kind != 'robots'"
-                )
-            ],
-        )
-
-
-def _connect(path: Path, durable: bool) -> sqlite3.Connection:
-    """Open or create the database. Refuses network file systems (WAL needs shared memory) and newer schemas."""
-    kind = _file_system(path.parent)
-    if kind in NETWORK_FILE_SYSTEMS:
-        raise JobError(f"{path.parent} is on a network file system ({kind}): put crawl.db elsewhere with --state-dir")
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # cookies lie in it; -wal and -shm follow
-        con = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
-        for pragma in (
-            "journal_mode = wal",
-            f"synchronous = {'full' if durable else 'normal'}",
-            f"cache_size = -{CACHE_KB}",
-            "journal_size_limit = 268435456",
-            *(("fullfsync = 1",) if durable else ()),
-        ):
-            con.execute(f"PRAGMA {pragma}").fetchall()
-        if not con.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            con.executescript("BEGIN;" + db.TABLES + f"INSERT INTO meta VALUES ('schema', '{db.SCHEMA}'); COMMIT;")
-        (schema,) = con.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
-    except OSError as error:
-        raise JobError(f"{path} cannot be written ({error.strerror})") from error
-    except (sqlite3.DatabaseError, TypeError) as error:
-        if isinstance(error, sqlite3.OperationalError) and ("readonly" in str(error) or "unable to open" in str(error)):
-            raise JobError(f"{path} cannot be written ({error})") from error
-        if "full" in str(error):
-            raise DiskFull(f"no space left for {path}") from error
-        raise Damaged(
-            f"{path} does not read as a crawl database ({error}); move the folder away or restore it"
-        ) from error
-    if int(schema) > db.SCHEMA:
-        raise JobError(
-            f"{path} was written by a newer Nephila (schema {schema}, this one knows {db.SCHEMA}): upgrade first"
-        )
-    return con
-
-
-def _file_system(folder: Path) -> str:
-    """Type of the file system a folder is on, as far as Linux says; "" elsewhere."""
-    try:
-        mounts = [line.split()[1:3] for line in Path("/proc/self/mounts").read_text().splitlines()]
-    except OSError:
-        return ""
-    at = str(folder.resolve())
-    under = [(len(point), kind) for point, kind in mounts if at == point or at.startswith(point.rstrip("/") + "/")]
-    return max(under, default=(0, ""))[1]
-
-
-def _write(con: sqlite3.Connection, b: Batch) -> None:
-    """The rows of a batch, inside its transaction."""
-    many = con.executemany
-    many("INSERT INTO host (id, origin) VALUES (?, ?)", b.hosts_new)
-    many("INSERT OR IGNORE INTO rule (id, text, since) VALUES (?, ?, ?)", b.rules)
-    many("UPDATE rule SET count = count + ? WHERE id = ?", [(n, rule) for rule, n in b.rule_counts.items()])
-    many(
-        "INSERT INTO url (id, fp, host, url, kind, depth, hops, parent, score, state, rule, due)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        b.urls,
-    )
-    many("UPDATE url SET kind = ?, depth = ?, parent = ?, state = ?, rule = 0 WHERE id = ?", b.readmitted)
-    many("UPDATE url SET due = ?, attempts = ?, unread = ? WHERE id = ?", b.retries)
-    many("UPDATE url SET state = ?, attempts = ? WHERE id = ?", b.states)
-    many("INSERT OR IGNORE INTO archive (file, worker, pid) VALUES (?, ?, ?)", b.opened)
-    _write_visits(con, b)
-    many("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", b.attempts)
-    many("INSERT OR REPLACE INTO link (page, round, flat, targets) VALUES (?, ?, ?, ?)", b.links)
-    many("INSERT INTO item (url, round, n, value) VALUES (?, ?, ?, ?)", b.items)
-    many(
-        "UPDATE archive SET committed = max(committed, ?), records = records + ? WHERE file = ?",
-        [(end, groups, file) for file, (end, groups) in b.archives.items()],
-    )
-    many("UPDATE archive SET closed = 1 WHERE file = ?", [(file,) for file in b.closed])
-    many(
-        "UPDATE host SET ip = ?, due = ?, delay = ?, ttfb = ?, failures = ?, parked_until = ?, verdict = ?, state = ?,"
-        " robots = ?, robots_state = ?, robots_status = ?, crawl_delay = ?, robots_fetched = ?, robots_expires = ?,"
-        " pages = ?, bytes = ? WHERE id = ?",
-        b.host_rows,
-    )
-    for (rule, host), (count, examples) in b.refused_counts.items():
-        found = con.execute(
-            "SELECT count, examples FROM rule_host WHERE rule = ? AND host = ?", (rule, host)
-        ).fetchone()
-        before, known = (found[0], msgspec.json.decode(found[1])) if found else (0, [])
-        told = msgspec.json.encode([*known, *examples][:3]).decode()
-        con.execute("INSERT OR REPLACE INTO rule_host VALUES (?, ?, ?, ?)", (rule, host, before + count, told))
-    _write_cookies(con, b.cookies)
-    many("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(b.meta.items()))
-
-
-def _write_visits(con: sqlite3.Connection, b: Batch) -> None:
-    """Visits name their archive file; the row holds its id. Round 0 means one more than the last."""
-    files = {"": 0}
-    rows: list[tuple[Any, ...]] = []
-    for visit in b.visits:
-        id, url, round, *rest, file, offset, length = visit
-        if file not in files:
-            (files[file],) = con.execute("SELECT id FROM archive WHERE file = ?", (file,)).fetchone()
-        if round == 0:
-            (round,) = con.execute("SELECT coalesce(max(round), 0) + 1 FROM visit WHERE url = ?", (url,)).fetchone()
-        rows.append((id, url, round, *rest, files[file], offset, length))
-    con.executemany(f"INSERT INTO visit VALUES ({', '.join('?' * 23)})", rows)
-
-
-def _write_cookies(con: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
-    for row in rows:
-        if len(row) == 3:
-            con.execute("DELETE FROM cookie WHERE domain = ? AND path = ? AND name = ?", row)
-        else:
-            con.execute("INSERT OR REPLACE INTO cookie VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
-
-
-def _relax(con: sqlite3.Connection, b: Batch, max_depth: int) -> tuple[list[int], int]:
-    """Smaller depths, passed on along stored links in bounded steps. (hosts of URLs that are queued now, what is left)."""
-    left: dict[int, int] = dict(con.execute("SELECT fp, depth FROM relax LIMIT ?", (RELAX_MAX,)).fetchall())
-    con.executemany("DELETE FROM relax WHERE fp = ?", [(fp,) for fp in left])
-    work = [*left.items(), *b.relax]
-    for id, used in b.settled:
-        (depth,) = con.execute("SELECT depth FROM url WHERE id = ?", (id,)).fetchone()
-        if depth < used:
-            work += _children(con, id, depth)
-    requeued: list[int] = []
-    steps = 0
-    while work and steps < RELAX_MAX:
-        fp, depth = work.pop()
-        steps += 1
-        row = con.execute("SELECT id, host, depth, state FROM url WHERE fp = ?", (fp,)).fetchone()
-        if row is None or row[2] <= depth:
-            continue
-        fits = row[3] == "too_deep" and depth <= max_depth
-        con.execute("UPDATE url SET depth = ? WHERE id = ?", (depth, row[0]))
-        if fits:
-            con.execute("UPDATE url SET state = 'queued', rule = 0 WHERE id = ?", (row[0],))
-            requeued.append(row[1])
-        elif row[3] == "done":
-            work += _children(con, row[0], depth)
-    con.executemany(
-        "INSERT INTO relax VALUES (?, ?) ON CONFLICT DO UPDATE SET depth = min(depth, excluded.depth)", work
-    )
-    return requeued, con.execute("SELECT count(*) FROM relax").fetchone()[0]
-
-
-def _children(con: sqlite3.Connection, id: int, depth: int) -> list[tuple[int, int]]:
-    found = con.execute("SELECT flat, targets FROM link WHERE page = ?", (id,)).fetchone()
-    if found is None:
-        return []
-    flat, edges = found
-    return [(fp - BIAS, depth + (n >= flat)) for n, fp in enumerate(array("Q", edges))]
-
-
-def _refill(con: sqlite3.Connection, host: int, limit: int, wall: float, columns: str) -> tuple[list[Row], float]:
-    where = " WHERE host = ? AND state = 'queued' AND kind != 'robots'"
-    rows = con.execute(f"{SELECT_ROW}{where} AND due <= ? ORDER BY {columns} LIMIT ?", (host, wall, limit)).fetchall()
-    due = 0.0
-    if len(rows) < limit:
-        (due,) = con.execute(f"SELECT min(due) FROM url{where} AND due > ?", (host, wall)).fetchone()
-    return [_row(row) for row in rows], due or 0.0
-
-
-def _row(values: Any) -> Row:
-    id, fp, *rest = values
-    return Row(id, fp + BIAS, *rest)
-
-
-def _one(con: sqlite3.Connection, sql: str) -> int:
-    return int(con.execute(sql).fetchone()[0])
-
-
-def _count(what: str, where: str) -> str:
-    return f"SELECT {what}, count(*) FROM visit v JOIN url u ON u.id = v.url WHERE {where} GROUP BY 1"
-
-
-def _chains(con: sqlite3.Connection) -> dict[int, tuple[int, ...]]:
-    """The redirects that led to each queued redirect target: at most ten parents each."""
-    chains = {}
-    for id, parent, hops in con.execute(
-        "SELECT id, parent, hops FROM url WHERE state = 'queued' AND hops > 0"
-    ).fetchall():
-        chain: list[int] = []
-        for _ in range(hops):
-            found = con.execute("SELECT fp, parent FROM url WHERE id = ?", (parent,)).fetchone()
-            if found is None:
-                break
-            chain.insert(0, found[0] + BIAS)
-            parent = found[1]
-        chains[id] = tuple(chain)
-    return chains
+        return snapshot(con, seen)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from nephila.errors import DiskFull
+from nephila.frontier import queues
 from nephila.frontier.batch import Batch, Store
 from nephila.testing.clock import FakeClock
 from nephila.testing.contract.bench import A, Bench, config, star, web_of
@@ -74,6 +75,24 @@ class Limits(Bench):
             assert sum(run.scheduler.outcomes.values()) == done
             again = self.resume(web, clock, settings)
             assert again.counts() == {("OK", ""): 201}
+
+    def test_a_queue_that_cannot_be_read_ends_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(queues, "READY_MAX", 8)
+        clock = FakeClock()
+        web = web_of(clock, star(100))
+        settings = config()
+        store = self.make_store(settings)
+        refill, count = store.refill, itertools.count(1)
+
+        def failing(host: int, limit: int, wall: float, done: Any) -> None:
+            refill(host, limit, wall, done if next(count) < 3 else lambda found: done(OSError("input/output error")))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "refill", failing)
+            run = self.crawl(web, clock, settings, store=store)
+        assert run.reason == "disk"
+        assert 0 < len(run.outcomes()) < 101
+        assert self.resume(web, clock, settings).reason == "finished"
 
     def fail_commit(self, store: Store, n: int, error: Exception) -> None:
         commit, count = store.commit, itertools.count(1)

@@ -37,6 +37,13 @@ class Orders(Bench):
         self.crawl(web, clock, config(connections=1))
         assert [a.url for a in pages_of(web)] == [A + "/", *(f"{A}/{i}" for i in range(1, 301))]
 
+    def test_hosts_are_asked_in_the_order_in_which_they_were_met(self) -> None:
+        clock = FakeClock()
+        seeds = [f"http://h{i * 7 % 40}.test/" for i in range(40)]
+        web = web_of(clock, {seed: [""] for seed in seeds})
+        self.crawl(web, clock, config(*seeds, connections=1))
+        assert [a.url for a in web.log][:40] == [seed + "robots.txt" for seed in seeds]
+
     def test_dfs_takes_the_newest_first(self) -> None:
         clock = FakeClock()
         pages = {

@@ -1,0 +1,75 @@
+"""Steering: what a person may say to a running crawl."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from nephila.frontier.books import Books
+from nephila.frontier.host import Host
+from nephila.frontier.ledger import Ledger
+from nephila.frontier.manners import Manners
+from nephila.frontier.patience import Network
+from nephila.frontier.queues import Queues
+from nephila.types import Outcome
+from nephila.url.parse import host_of
+
+
+class Steering:
+    """Pause, resume, one host, one setting. All of it is told to everybody at once."""
+
+    def __init__(self, books: Books, ledger: Ledger, network: Network, manners: Manners, queues: Queues) -> None:
+        self._books, self._ledger, self._network, self._manners, self._queues = books, ledger, network, manners, queues
+
+    def pause(self) -> None:
+        self._books.watch.run(False)
+        self._books.paused = True
+        self._books.meta("paused", "1")
+        self._ledger.tend()
+        self._books.note("paused")
+
+    def resume(self) -> None:
+        self._books.paused = False
+        self._books.meta("paused", "0")
+        self._ledger.tend()
+        self._books.watch.run(not self._network.offline)
+        self._books.note("resumed")
+        self._books.on_change()
+
+    def host(self, name: str, action: str, value: float | None) -> str:
+        """One host, by origin or by name: then every origin of that name. Returns what was done, as a sentence."""
+        hosts = [h for o, h in self._books.hosts.items() if name in (o, host_of(o + "/"), o.partition("://")[2])]
+        if not hosts:
+            return f"no such host: {name}"
+        for host in hosts:
+            self._steer(host, action, value)
+            self._queues.wake(host)
+        self._ledger.tend()
+        self._books.on_change()
+        return f"{action}: {', '.join(host.origin for host in hosts)}"
+
+    def _steer(self, host: Host, action: str, value: float | None) -> None:
+        """`slow` without a value is twice as slow as now."""
+        if action == "pause":
+            host.state = "paused"
+            self._books.parked.add(host)
+            self._books.heap.remove(host)
+        elif action == "resume":
+            host.state, host.parked_until = "", 0.0
+            self._books.parked.discard(host)
+        elif action == "slow":
+            host.state = f"slow {value if value is not None else 2 * max(self._manners.pause(host), 0.5):g}"
+        elif action == "drop":
+            host.state, host.verdict = "dropped", (Outcome.SKIPPED, "dropped")
+            self._books.parked.discard(host)
+        self._books.dirty(host)
+
+    def set(self, key: str, value: Any) -> str:
+        """One setting; every pause is reckoned anew. Returns what was done."""
+        self._books.config = msgspec.structs.replace(self._books.config, **{key: value})
+        for host in self._books.hosts.values():
+            host.pause_s = -1.0
+            self._queues.wake(host)
+        self._books.on_change()
+        return f"{key} = {value}"
