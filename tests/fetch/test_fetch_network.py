@@ -342,7 +342,7 @@ def test_plain_server_asked_for_tls() -> None:
             port = server.sockets[0].getsockname()[1]
             fetch = client(allow_private=True)
             got = await fetch(lease(f"https://127.0.0.1:{port}/"))
-            assert (got.outcome, got.reason) == (Outcome.UNREACHABLE, "tls.handshake")
+            assert (got.outcome, got.reason) == (Outcome.UNREACHABLE, "tls.plain")
             await fetch.close()
 
     run(work())
