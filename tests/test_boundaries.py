@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "nephila"
 WORDS = {"types", "errors", "ports", "config", "clock"}
 """Everyone may use these, `url` (how a URL is spelled is a word, too) and the package's own name and version."""
 
-ROOT = {"job", "corridor", "front", "worker", "resume", "rehearsal", "trouble"}
+ROOT = {"job", "plan", "corridor", "front", "worker", "resume", "rehearsal", "trouble"}
 """The composition root: what names concrete classes, for the front process, a worker, a resume, a dry run. One room: job."""
 
 DESK = {"cli", "options", "terminal"}

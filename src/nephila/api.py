@@ -25,8 +25,8 @@ from nephila.engine import Hooks
 from nephila.errors import ConfigError
 from nephila.fetch.decode import decode
 from nephila.front import Front
-from nephila.job import Ending
 from nephila.page.reader import Reader
+from nephila.plan import Ending
 from nephila.types import Body, Kind, Lease, Link, Links, Outcome, Request, Response, Timings, Visit
 from nephila.types import Page as ReadPage
 from nephila.url.parse import resolve

@@ -231,10 +231,7 @@ def _export(args: argparse.Namespace) -> int:
             f"{args.view} is not a view; {f'did you mean {near}?' if near else 'there are: ' + ', '.join(job.VIEWS)}"
         )
 
-    def note(sentence: str) -> None:
-        say(sentence, 0)
-
-    done = safe(job.export(args.view, args.dir, args.to, note))
+    done = safe(job.export(args.view, args.dir, args.to))
     if str(args.to) != "-":  # standard output holds the view and nothing else
         put(done)
     return 0

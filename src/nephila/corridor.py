@@ -18,8 +18,8 @@ from nephila.errors import ConfigError
 from nephila.fetch.client import Client
 from nephila.fetch.decode import decode
 from nephila.fetch.wanted import types_rule
-from nephila.job import Step, WorkerSpec
 from nephila.page.reader import Reader
+from nephila.plan import Step, WorkerSpec
 from nephila.ports import Fetch
 from nephila.robots.gate import Gate
 from nephila.robots.reader import read_robots

@@ -33,7 +33,8 @@ from nephila.frontier.scheduler import Scheduler
 from nephila.frontier.seen.exact import ExactSeen
 from nephila.frontier.sqlite import SqliteStore
 from nephila.hand import Hand, launch
-from nephila.job import (
+from nephila.lock import JobLock
+from nephila.plan import (
     CODES,
     Ending,
     Note,
@@ -41,11 +42,9 @@ from nephila.job import (
     WorkerSpec,
     allowed_of,
     archive_name,
-    export,
     requests_of,
     scope_of,
 )
-from nephila.lock import JobLock
 from nephila.url.key import Fingerprints
 from nephila.url.parse import host_of, seed, without_userinfo
 
@@ -89,8 +88,15 @@ def crawl(
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             ending = runner.run(front.run(hired, observe, observe_s, engine))
         if config.mirror and ending.reason != "disk":
-            note(export("mirror", folder, None))
+            note(_mirror(folder))
         return ending
+
+
+def _mirror(folder: Path) -> str:
+    from nephila.fetch.decode import decode
+    from nephila.views import registry
+
+    return registry.export("mirror", folder, "", decode)
 
 
 def workers_of(config: Config) -> int:

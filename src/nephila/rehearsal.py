@@ -10,8 +10,8 @@ from nephila.config import Config
 from nephila.corridor import TOKEN
 from nephila.fetch.client import Client
 from nephila.fetch.decode import decode
-from nephila.job import allowed_of, requests_of, scope_of
 from nephila.page.reader import Reader
+from nephila.plan import allowed_of, requests_of, scope_of
 from nephila.robots.gate import Gate
 from nephila.robots.reader import read_robots
 from nephila.types import Failure, Kind, Lease, Request, Response, RobotsFile

@@ -124,7 +124,7 @@ def _builder(engine: str) -> tuple[Any, Build]:
         module, _, name = engine.partition(":")
         return Any, getattr(importlib.import_module(module), name)
     from nephila.corridor import build_engine
-    from nephila.job import WorkerSpec
+    from nephila.plan import WorkerSpec
     from nephila.url.scope import ScopeSpec
 
     def build(packed: bytes, frontier: RemoteFrontier, slot: Slot) -> tuple[Any, int]:

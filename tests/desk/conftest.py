@@ -80,9 +80,8 @@ class FakeJob:
         self.asked.append((folder, request))
         return self.answer
 
-    def export(self, view: str, folder: Path, to: Path | None, note: Any) -> str:
+    def export(self, view: str, folder: Path, to: Path | None) -> str:
         self.asked.append((view, folder, to))
-        note("3 pages were left out")
         return f"wrote {view}"
 
 

@@ -251,7 +251,7 @@ def test_a_refused_request_is_an_error(job: Any, capsys: pytest.CaptureFixture[s
 def test_export(job: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["export", "csv", "x", "--to", "y.csv"]) == 0
     assert job.asked == [("csv", Path("x"), Path("y.csv"))]
-    assert tuple(capsys.readouterr()) == ("wrote csv\n", "nephila: 3 pages were left out\n")
+    assert tuple(capsys.readouterr()) == ("wrote csv\n", "")
 
 
 def _run(argv: list[str], **how: Any) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,7 @@ from nephila.archive.warc import Writer
 from nephila.config import Config
 from nephila.frontier.batch import Batch
 from nephila.frontier.sqlite import SqliteStore
-from nephila.job import requests_of, scope_of
+from nephila.plan import requests_of, scope_of
 from nephila.testing import sites
 from nephila.testing.clock import FakeClock
 from nephila.testing.crawls import FakeCrawl

@@ -31,7 +31,7 @@ def main() -> int:
 def build(packed: bytes, frontier: Any, slot: Any) -> tuple[Any, int]:
     """The job's own engine in a worker process, given the steps of this worker's plan."""
     from nephila.corridor import build_engine
-    from nephila.job import WorkerSpec
+    from nephila.plan import WorkerSpec
     from nephila.url.scope import ScopeSpec
 
     plan = FaultPlan.from_environment("worker")

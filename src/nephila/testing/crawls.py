@@ -14,7 +14,7 @@ from nephila.frontier.batch import Store
 from nephila.frontier.local import LocalFrontier
 from nephila.frontier.scheduler import Ended, Scheduler
 from nephila.frontier.seen.exact import ExactSeen
-from nephila.job import WorkerSpec, requests_of, scope_of
+from nephila.plan import WorkerSpec, requests_of, scope_of
 from nephila.testing.clock import FakeClock
 from nephila.testing.fakeweb import FakeWeb
 from nephila.url.key import Fingerprints
