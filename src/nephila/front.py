@@ -56,6 +56,7 @@ SETTABLE = ("delay", "per_host", "max_pages", "max_bytes", "max_time")
 """What the scheduler asks for anew each time."""
 STARTED = ("crawl.toml", "crawl.db", "crawl.db.at", "archive", "log.jsonl")
 """What a folder holds in which a crawl was started."""
+DOMAINS_SAID = 20
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -504,7 +505,17 @@ class Front:
         if reason == "finished" and not self._scheduler.outcomes["OK"]:
             why = resume.seed_reasons(self.folder)
             reason, text = "no_seed", f"no seed could be fetched: {why}"
+        if self.config.scope == "name":
+            self._warn_of_names()
         return self._end(Ending(CODES[reason], reason, text))
+
+    def _warn_of_names(self) -> None:
+        """One name may be many owners' (sina.com, sina.net): the user sees where the crawl went."""
+        domains = resume.domains_met(self.folder)
+        more = f" and {len(domains) - DOMAINS_SAID} more" if len(domains) > DOMAINS_SAID else ""
+        self._say(
+            f"--scope name took in {len(domains)} domains, which need not be one owner's: {', '.join(domains[:DOMAINS_SAID])}{more}"
+        )
 
     def _end(self, ending: Ending) -> Ending:
         self._note("crawl.end", code=ending.code, reason=ending.reason, text=ending.text)

@@ -18,7 +18,9 @@ from nephila.config import Config
 from nephila.frontier.batch import BIAS
 from nephila.frontier.sqlite import SqliteStore
 from nephila.lock import lock_archive
+from nephila.url.parse import host_of
 from nephila.url.scope import Scope, ScopeSpec
+from nephila.url.site import registrable
 
 
 def repair_archives(store: SqliteStore, folder: Path, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -221,3 +223,15 @@ def seed_reasons(folder: Path) -> str:
         f"{url} {outcome} {reason or moved}".rstrip() + (f" ({why})" if why else "")
         for url, outcome, reason, moved, why in rows
     )
+
+
+def domains_met(folder: Path) -> list[str]:
+    """The registrable domains whose URLs were admitted, sorted."""
+    con = db.reader(folder)
+    try:
+        rows = con.execute(
+            "SELECT origin FROM host WHERE id IN (SELECT host FROM url WHERE state IN ('queued', 'done'))"
+        )
+        return sorted({registrable(host_of(f"{origin}/")) for (origin,) in rows})
+    finally:
+        con.close()

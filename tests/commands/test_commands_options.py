@@ -176,6 +176,8 @@ def test_scopes_with_names_that_resolve_to_loopback(scope: str, prompt: Prompt, 
     assert said.code == FINISHED, said.text
     assert set(prompt.outcomes("job")) == {url.replace("PORT", str(site.port)) for url in SCOPES[scope]}
     assert {hit.host for hit in site.hits()} == {url.split("/")[2] for url in prompt.outcomes("job")}
+    warning = "--scope name took in 2 domains, which need not be one owner's: test.com.cn, test.net"
+    assert (warning in said.err) == (scope == "name")
 
 
 # --- the door --------------------------------------------------------------------------------------------------------

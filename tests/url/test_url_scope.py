@@ -176,19 +176,11 @@ def test_widen(mode: str, target: str, widened: tuple[str, ...] | None) -> None:
         assert wider.widen(target) is None
 
 
-def test_names_met() -> None:
-    it = scope("name")
-    for host in ("example.net", "a.example.net", "example.co.uk", "other.net"):
-        it.refusal(f"http://{host}/", Kind.PAGE)
-    assert it.names_met() == ["example.net", "example.co.uk"]
-
-
 def test_memory_is_bounded() -> None:
     it = scope("name")
     for i in range(70_000):
         it.refusal(f"http://h{i}.example.org/", Kind.PAGE)
     assert len(it._verdicts) <= 1 << 16
-    assert it.names_met() == ["example.org"]
 
 
 def test_a_spec_crosses_process_borders() -> None:

@@ -23,7 +23,6 @@ URL_LENGTH_MAX = 8_192
 """Characters. Longer ones are traps or broken pages: no server that means well takes them (RFC 9110 asks for 8,000)."""
 _VERDICTS_MAX = 1 << 16
 """Hosts remembered; then the memory starts anew."""
-_NAMES_MET_MAX = 1_000
 
 
 class ScopeSpec(msgspec.Struct, frozen=True, array_like=True):
@@ -71,7 +70,6 @@ class Scope:
         self._exclude = _Patterns(spec.exclude, "exclude")
         self._places = spec.places()
         self._hosts = frozenset(place.partition("/")[0] for place in self._places)
-        self._names_met: dict[str, None] = {}
         self._verdicts: dict[str, str] = {}
         self._embeds = spec.embeds
         self._filtered = bool(spec.include or spec.exclude)
@@ -89,10 +87,6 @@ class Scope:
         if rule or not self._filtered or kind == "robots":
             return rule
         return self._pattern_refusal(url, kind)
-
-    def names_met(self) -> list[str]:
-        """Mode `name`: the registrable domains that were admitted so far (at most 1,000), for the warning that names them."""
-        return list(self._names_met)
 
     # Asked for only where the mode or a kind needs them: the public suffix list takes 0.1 s to load.
 
@@ -128,11 +122,7 @@ class Scope:
                 return "scope.prefix"  # the path decides
 
     def _name_refusal(self, host: str) -> str:
-        if name_label(host) not in self._names:
-            return "scope.name"
-        if len(self._names_met) < _NAMES_MET_MAX:
-            self._names_met[registrable(host)] = None
-        return ""
+        return "" if name_label(host) in self._names else "scope.name"
 
     def _elsewhere(self, page: str, url: str, kind: str) -> str:
         """The rule where the host alone is no reason to take a page: other kinds, and paths, may be wanted all the same."""
