@@ -38,6 +38,7 @@ test: $(VENV)/.installed-test system-parts ## the quick tests, JOBS=2 at a time;
 	@$(BIN)/python -m pytest -q -n $(JOBS) $(ARGS)
 
 .PHONY: test-long
+test-long: SYSTEM_PARTS += chromium:/usr/bin/chromium
 test-long: $(VENV)/.installed-test system-parts ## the long tests: kills, soaks, whole sites
 	@$(BIN)/python -m pytest -q --long -m long $(ARGS)
 

@@ -125,7 +125,7 @@ def test_crash_images_of_other_writers(tmp_path: Path) -> None:
         shutil.copyfile(CORPORA / case["file"], copy)
         good = case.get("good_bytes", case["bytes"] if case["valid"] else None)
         if good is not None:
-            assert index.sound_records(copy) == good, case["file"]
+            assert sound_records(copy) == good, case["file"]
             checked += 1
         if case["valid"] and "offsets" in case:
             assert [found.offset for found in index.walk(copy)] == case["offsets"], case["file"]
@@ -142,3 +142,14 @@ def test_a_flipped_byte_in_the_middle_is_reported_with_its_offset() -> None:
         found.extend(index.walk(CORPORA / "derived" / "flipped-byte-in-third-member.warc.gz"))
     with pytest.raises(Damaged, match="offset 0"):
         list(index.walk(CORPORA / "warcio" / "example-bad-non-chunked.warc.gz"))
+
+
+def sound_records(path: Path) -> int:
+    """Where the last whole record ends, whoever wrote the file."""
+    end = 0
+    try:
+        for found in index.walk(path):
+            end = found.offset + found.length
+    except Damaged:
+        pass
+    return end

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from nephila.fetch.chunked import LINE_MAX, Dechunker, dechunk
+from nephila.fetch.chunked import LINE_MAX, Dechunker
 from nephila.fetch.heads import framing, parse, status_of, without_secrets
 
 
@@ -30,7 +30,7 @@ def test_pieces_of_any_size(seed: int) -> None:
         out += reader.feed(wire[at : at + n])
         at += n
     assert (out, reader.done, reader.broken) == (body, True, False)
-    assert dechunk(wire) == body
+    assert Dechunker().feed(wire) == body
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_damage(wire: bytes, payload: bytes, broken: bool) -> None:
 
 
 def test_nothing_after_the_end_is_payload() -> None:
-    assert dechunk(b"1\r\na\r\n0\r\n\r\nb\r\n") == b"a"
+    assert Dechunker().feed(b"1\r\na\r\n0\r\n\r\nb\r\n") == b"a"
 
 
 def test_head() -> None:

@@ -129,14 +129,3 @@ def sound_groups(fd: int, limit: int) -> int:
     except Damaged:
         pass
     return end
-
-
-def sound_records(path: Path) -> int:
-    """Where the last whole record ends, whoever wrote the file."""
-    end = 0
-    try:
-        for found in walk(path):
-            end = found.offset + found.length
-    except Damaged:
-        pass
-    return end

@@ -59,11 +59,6 @@ class Dechunker:
             self._state = "data" if self._rest else "trailer"
 
 
-def dechunk(data: bytes) -> bytes:
-    """The payload of a whole (or cut) chunked body."""
-    return Dechunker().feed(data)
-
-
 def _size(line: bytes) -> int:
     """The number on a chunk-size line; -1 when it is none."""
     text = line.partition(b";")[0].strip(b" \t")

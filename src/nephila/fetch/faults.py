@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 
-OK, UNSUPPORTED, BAD_URL, CONNECT, BAD_REPLY, TIMED_OUT, WRITE, PARTIAL, RECEIVE = 0, 1, 3, 7, 8, 28, 23, 18, 56
+OK, UNSUPPORTED, BAD_URL, CONNECT, BAD_REPLY, TIMED_OUT, PARTIAL, RECEIVE = 0, 1, 3, 7, 8, 28, 18, 56
 
 REASONS = {
     UNSUPPORTED: "bad_status_line",

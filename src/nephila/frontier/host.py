@@ -118,9 +118,6 @@ class Host:
             return heapq.heappop(self.retries)[2]
         return heapq.heappop(self.ready)[1] if self.ready else None
 
-    def has_ready(self, now: float) -> bool:
-        return bool(self.ready) or (bool(self.retries) and self.retries[0][0] <= now)
-
     def row(self, mono: float, wall: float) -> tuple[Any, ...]:
         """Values for table `host`, the id last; monotonic times become wall-clock."""
         due = max(self.due, self.backoff_until)

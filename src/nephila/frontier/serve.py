@@ -200,10 +200,6 @@ def _held(channel: Channel) -> int:
     return len(channel.outstanding)
 
 
-def _nothing() -> None:
-    """Nobody listens any more."""
-
-
 class Channel:
     """One worker, as the desk sees it: what it holds and what it has been told."""
 
