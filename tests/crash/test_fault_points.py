@@ -17,6 +17,8 @@ OPTIONS = ("--delay", "0", "--per-host", "2", "--workers", "1")
 CONFIG: dict[str, float] = {"commit_ms": 1, "retry_wait_s": 0.02, "retry_wait_max_s": 0.05, "archive_bytes_max": 20_000}
 """Nearly a commit per visit, and the large body rolls the archive file over."""
 
+VISIT_STEPS = 8
+"""A visit takes no more steps than this: a file opened, a group written, a commit, a file closed, each before and after."""
 IN_DOUBT_MAX = 32 + 2000
 
 
@@ -49,9 +51,10 @@ def test_both_roles_have_steps(calm: Calm) -> None:
 
 @pytest.mark.parametrize("role", ["front", "worker"])
 def test_some_steps(role: str, calm: Calm, tmp_path: Path) -> None:
-    """The first and the last ones, and every 17th between."""
+    """All of the first and of the last visit, and every 7th between."""
     count = calm.count(role)
-    chosen = sorted({*range(1, 4), *range(4, count, 17), count - 1, count})
+    ends = {*range(1, VISIT_STEPS + 1), *range(count - VISIT_STEPS + 1, count + 1)}
+    chosen = sorted(ends | set(range(1, count + 1, 7)))
     die_at_each(chosen, role, calm, tmp_path)
 
 
