@@ -47,6 +47,7 @@ from nephila.plan import (
 )
 from nephila.url.key import Fingerprints
 from nephila.url.parse import host_of, seed, without_userinfo
+from nephila.worker import new_loop
 
 if TYPE_CHECKING:
     from nephila.engine import Hooks
@@ -86,7 +87,7 @@ def crawl(
         if over is not None:
             return over
         hired = front.hire(engine)
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=new_loop) as runner:
             ending = runner.run(front.run(hired, observe, observe_s, engine))
         if config.mirror and ending.reason != "disk":
             note(_mirror(folder))
@@ -103,14 +104,6 @@ def _mirror(folder: Path) -> str:
 def workers_of(config: Config) -> int:
     """How many worker processes: one per core, at most eight, unless the user said."""
     return min(os.cpu_count() or 1, WORKERS_MAX) if config.workers < 0 else config.workers
-
-
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    try:
-        import uvloop
-    except ImportError:
-        return asyncio.new_event_loop
-    return uvloop.new_event_loop
 
 
 class Front:
@@ -337,8 +330,7 @@ class Front:
             self._close()
             raise
         await self._scheduler.flush()
-        disk = Ending(CODES["disk"], "disk", str(failure))
-        ending = self._ending("") if failure is None else self._end(disk)
+        ending = self._ending("") if failure is None else self._end(Ending(CODES["disk"], "disk", str(failure)))
         self._close(ending.reason)
         if observe is not None:
             observe(self.status() | {"state": ending.reason})

@@ -46,7 +46,7 @@ def main() -> None:
     _settle_in(arguments)
     slot = watched_slot(arguments.slot)
     scope_type, build = _builder(arguments.engine)
-    loop = _loop()
+    loop = new_loop()
     asyncio.set_event_loop(loop)
     loop.run_until_complete(_serve(socket.socket(fileno=arguments.wire), scope_type, build, slot))
 
@@ -134,7 +134,8 @@ def _builder(engine: str) -> tuple[Any, Build]:
     return ScopeSpec, build
 
 
-def _loop() -> asyncio.AbstractEventLoop:
+def new_loop() -> asyncio.AbstractEventLoop:
+    """The event loop of both kinds of process: uvloop where it is installed."""
     try:
         import uvloop
     except ImportError:
