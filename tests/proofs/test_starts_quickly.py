@@ -33,6 +33,7 @@ def test_help_takes_less_than_150_ms_of_cpu() -> None:
     assert statistics.median(took_s) < HELP_CPU_S_MAX
 
 
+@pytest.mark.long  # wall clock: beside other tests it measures them
 def test_first_request_leaves_within_700_ms(tmp_path: Path) -> None:
     """The best of a few runs: what else the machine does can only lengthen one."""
     took_s = [first_request_s(tmp_path / f"job-{i}") for i in range(RUNS)]
