@@ -55,6 +55,7 @@ format: $(VENV)/.installed-test ## write all code in the one format
 	@$(BIN)/ruff format .
 
 .PHONY: bench
+bench: SYSTEM_PARTS += httrack:/usr/bin/httrack
 bench: $(VENV)/.installed-test system-parts ## both sites side by side with other tools; ARGS="--rounds 1 --save"
 	@$(BIN)/python -m benchmarks.sites --site A $(ARGS)
 	@$(BIN)/python -m benchmarks.sites --site B $(ARGS)
@@ -63,6 +64,7 @@ bench: $(VENV)/.installed-test system-parts ## both sites side by side with othe
 clean: ## remove what these targets made, except crawls (out/)
 	@rm -rf '$(VENV)' build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info
 	@find . -name __pycache__ -type d -prune -not -path './out/*' -exec rm -rf {} +
+	@find src -name 'lib*.so' -delete
 
 .PHONY: system-parts
 system-parts:
@@ -77,8 +79,8 @@ system-parts:
 	  done; \
 	else echo "Not installed: $${missing[*]}. Tests that need them are skipped (on Debian: apt-get install $${missing[*]})."; fi
 
-# The stamps are older than a changed pyproject.toml or constraints.txt, and then the step is done again.
-$(VENV)/.installed: pyproject.toml constraints.txt
+# The stamps are older than a changed pyproject.toml, constraints.txt or C file, and then the step is done again.
+$(VENV)/.installed: pyproject.toml constraints.txt hatch_build.py $(wildcard src/nephila/*/*.c src/nephila/*/*/*.c)
 	@$(call make_venv)
 	@echo 'Setting up $(VENV); this is done once and takes about a minute.'
 	@$(call install,.)

@@ -14,7 +14,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "nephila"
 
-WORDS = {"types", "errors", "ports", "config", "clock"}
+WORDS = {"types", "errors", "ports", "config", "clock", "native"}
 """Everyone may use these, `url` (how a URL is spelled is a word, too) and the package's own name and version."""
 
 ROOT = {"job", "plan", "corridor", "front", "worker", "resume", "rehearsal", "trouble"}

@@ -76,18 +76,18 @@ class Page:
     @property
     def html(self) -> str:
         """The page as text, in its own charset, as parsed and written out again; "" when it is not HTML."""
-        return self.read.document.html if self.read.document is not None else ""
+        return self.read.document().html if self.read.document is not None else ""
 
     @property
     def text(self) -> str:
         """The words of the page, without markup; for other text types the decoded body."""
         if self.read.document is not None:
-            return str(self.read.document.to_text())
+            return str(self.read.document().to_text())
         return self.bytes().decode(self.read.charset or "utf-8", "replace")
 
     def select(self, css: str) -> list[Any]:
         """Elements that match a CSS selector (`element.text`, `element.attrs`), in document order."""
-        return list(self.read.document.select(css)) if self.read.document is not None else []
+        return list(self.read.document().select(css)) if self.read.document is not None else []
 
     def follow(self, href: str | Link) -> Request:
         """A request for a link of this page, for `on_page` to return. Raises ValueError for an address that is none."""

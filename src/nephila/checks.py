@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +13,8 @@ from nephila.config import Config
 from nephila.errors import ConfigError
 from nephila.values import FIELDS, TYPES, expected, nearest
 
+SEEN = ("keytree", "hash", "md5", "file", "kv", "bloom", "lru", "keytree-naive", "keytree-naive-32")
+"""The ways of remembering URLs, as `nephila.frontier.seen.ways` has them."""
 SEEDS_CHECKED_MAX = 1_000
 """Of a million addresses only the first ones are read twice."""
 
@@ -26,6 +29,11 @@ def check(config: Config) -> None:
             _check_number(key, value)
     if config.delay_min_s > config.delay_max_s:
         raise ConfigError(f"delay_min_s = {config.delay_min_s:g} is more than delay_max_s = {config.delay_max_s:g}")
+    _check_seen(config)
+    if config.site_pages_max and not 0 < config.site_pages <= config.site_pages_max:
+        raise ConfigError(
+            f"site_pages_max = {config.site_pages_max}: site_pages must be given, and be no more than this"
+        )
     _check_addresses(config)
 
 
@@ -49,13 +57,15 @@ _CHOICES = {
     "scope": ("host", "site", "name", "prefix", "any"),
     "order": ("bfs", "dfs"),
     "durability": ("process", "power"),
-    "seen": ("exact",),
+    "seen": SEEN,
 }
 _RANGES = {
     "max_depth": (-1, 250),
     "workers": (-1, 64),
     "connections": (1, 1000),
     "per_host": (1, 1000),
+    "per_address": (-1, 100_000),
+    "dns_lookups": (1, 10_000),
     "tries": (1, 100),
     "robots_tries": (1, 100),
     "links_max": (1, 10_000_000),
@@ -74,6 +84,14 @@ def _check_number(key: str, value: float) -> None:
     if not low <= value <= high:
         bounds = f"at least {low:g}" if high == 1 << 62 else f"{low} to {high}"
         raise ConfigError(f"{key} = {value:g}: {bounds} is expected")
+
+
+def _check_seen(config: Config) -> None:
+    """Depths stand in the key tree alone, and two ways need a package that is not always there."""
+    if config.max_depth >= 0 and config.seen != "keytree":
+        raise ConfigError(f"seen = {config.seen} cannot keep depths, as max_depth needs: use --seen keytree")
+    if config.seen in ("kv", "lru") and find_spec("lmdb") is None:
+        raise ConfigError(f"seen = {config.seen} needs the package lmdb: pip install 'nephila[seen]'")
 
 
 def _check_addresses(config: Config) -> None:

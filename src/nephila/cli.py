@@ -24,6 +24,9 @@ USAGE, BUG, INTERRUPTED, DISK = 2, 1, 4, 6
 def main(argv: list[str] | None = None) -> int:
     """Run one command; `argv` without the program's name. Returns the exit code (docs/commands.md)."""
     argv = sys.argv[1:] if argv is None else argv
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS", "1"
+    )  # numpy would start threads that spin, and nothing here uses them
     soften(sys.stdout, sys.stderr)
     try:
         return _run(argv)

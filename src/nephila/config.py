@@ -39,13 +39,26 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     sitemaps: Annotated[bool, key("read sitemaps (robots.txt names them, else /sitemap.xml)", EFFECT)] = False
     max_depth: Annotated[int, key("follow at most this many links from a seed (-1: no limit)", EFFECT)] = -1
     order: Annotated[str, key("bfs or dfs, inside each host", EFFECT)] = "bfs"
-    seen: Annotated[str, key("how known URLs are remembered: exact", FIXED)] = "exact"
+    seen: Annotated[
+        str,
+        key(
+            "how known URLs are remembered: keytree, hash, md5, file, kv, bloom, lru, keytree-naive or keytree-naive-32"
+            " (docs/seen.md)",
+            FIXED,
+        ),
+    ] = "keytree"
     ignore_nofollow: Annotated[bool, key("follow links in spite of nofollow", EFFECT)] = False
 
     # how much
     max_pages: Annotated[int, key("stop after this many pages kept (0: no limit)")] = 0
     max_bytes: Annotated[int, key("stop after this many bytes of bodies (0: no limit)")] = 0
     max_time: Annotated[float, key("stop after this many seconds of crawling (0: no limit)")] = 0.0
+
+    site_pages: Annotated[int, key("keep at most this many pages per site (0: no limit)")] = 0
+    site_pages_max: Annotated[
+        int,
+        key("a site's budget grows by site_pages with each other site that links to it, up to this (0: it does not)"),
+    ] = 0
 
     # manners
     delay: Annotated[str, key("pause between two requests to one host: auto, or seconds")] = "auto"
@@ -87,6 +100,17 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     decode_ratio_max: Annotated[int, key("a compressed body growing more than this is a bomb", option=False)] = 200
     header_bytes_max: Annotated[int, key("a longer response header is an attack", option=False)] = 256 << 10
     dns_timeout_s: Annotated[float, key("deadline of a name look-up", option=False)] = 10.0
+    dns_lookups: Annotated[
+        int,
+        key(
+            "name look-ups at the same time; more wait in line (so many silent names hold up nobody, and cost little)",
+            option=False,
+        ),
+    ] = 512
+    dns_per_second: Annotated[
+        int,
+        key("look-ups begun per second (each is two questions; public name servers allow some 1,000)", option=False),
+    ] = 200
     connect_timeout_s: Annotated[float, key("deadline of a TCP connect", option=False)] = 15.0
     tls_timeout_s: Annotated[float, key("deadline of a TLS handshake", option=False)] = 15.0
     header_timeout_s: Annotated[float, key("deadline from request to end of header", option=False)] = 30.0
@@ -99,6 +123,13 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     worker_memory_max: Annotated[int, key("resident bytes of a worker before it is replaced", option=False)] = 1 << 30
     delay_min_s: Annotated[float, key("shortest pause of delay=auto on public hosts", option=False)] = 1.0
     delay_max_s: Annotated[float, key("longest pause of delay=auto", option=False)] = 60.0
+    per_address: Annotated[
+        int,
+        key(
+            "requests at once to one IP address, all its hosts together (-1: 8, and no limit on private ones; 0: no limit)",
+            option=False,
+        ),
+    ] = -1
     crawl_delay_max_s: Annotated[float, key("a longer Crawl-delay is read as this", option=False)] = 300.0
     retry_after_max_s: Annotated[float, key("a host that asks for more is parked, not waited for", option=False)] = (
         3600.0
@@ -129,6 +160,13 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     refused_max: Annotated[int, key("refused addresses stored one by one; more are only counted", option=False)] = (
         1_000_000
     )
+    hosts_max: Annotated[
+        int,
+        key(
+            "hosts in memory; others sleep in the database (at a pause of 1 s, as many pages a second could be asked)",
+            option=False,
+        ),
+    ] = 100_000
     pending_max: Annotated[int, key("visits accepted and not yet committed; more wait", option=False)] = 2_000
     commit_ms: Annotated[int, key("a batch is committed after this many milliseconds", option=False)] = 50
     commit_visits: Annotated[int, key("or after this many visits", option=False)] = 500

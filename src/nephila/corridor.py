@@ -24,6 +24,7 @@ from nephila.ports import Fetch
 from nephila.robots.gate import Gate
 from nephila.robots.reader import read_robots
 from nephila.types import Lease, Page, Response
+from nephila.url.abroad import Abroad
 from nephila.url.admission import Admission
 from nephila.url.key import Fingerprints
 from nephila.url.parse import resolve
@@ -96,6 +97,7 @@ def build_engine(
         release=client.release if client else lambda response: None,
         slot=slot,
         hooks=hooks or hooks_of(spec.hooks),
+        abroad=Abroad() if 0 < c.site_pages < c.site_pages_max else None,
         on_close=close,
     )
 

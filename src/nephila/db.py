@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nephila.errors import Damaged, JobError
 
-SCHEMA = 1
+SCHEMA = 2
 
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -32,7 +32,9 @@ CREATE TABLE url (
   depth INTEGER NOT NULL, hops INTEGER NOT NULL DEFAULT 0, parent INTEGER NOT NULL, score INTEGER NOT NULL DEFAULT 0,
   state TEXT NOT NULL, due REAL NOT NULL DEFAULT 0, attempts INTEGER NOT NULL DEFAULT 0, unread TEXT NOT NULL DEFAULT '',
   rule INTEGER NOT NULL DEFAULT 0);
-CREATE UNIQUE INDEX url_fp ON url (fp);
+CREATE INDEX url_aside ON url (state) WHERE state NOT IN ('queued', 'done');
+CREATE INDEX url_special ON url (kind) WHERE state = 'queued' AND (parent = 0 OR hops > 0 OR kind = 'robots');
+CREATE TABLE known (first INTEGER PRIMARY KEY, fps BLOB NOT NULL);
 CREATE TABLE visit (
   id INTEGER PRIMARY KEY, url INTEGER NOT NULL, round INTEGER NOT NULL, started REAL NOT NULL,
   outcome TEXT NOT NULL, reason TEXT NOT NULL, status INTEGER NOT NULL, protocol TEXT NOT NULL, ip TEXT NOT NULL,
@@ -44,7 +46,8 @@ CREATE TABLE attempt (
   url INTEGER NOT NULL, round INTEGER NOT NULL, n INTEGER NOT NULL, started REAL NOT NULL, status INTEGER NOT NULL,
   reason TEXT NOT NULL, ms INTEGER NOT NULL, bytes INTEGER NOT NULL, retry_due REAL NOT NULL);
 CREATE INDEX attempt_url ON attempt (url);
-CREATE TABLE link (page INTEGER PRIMARY KEY, round INTEGER NOT NULL, flat INTEGER NOT NULL, targets BLOB NOT NULL);
+CREATE TABLE link (page INTEGER NOT NULL, round INTEGER NOT NULL, flat INTEGER NOT NULL, targets BLOB NOT NULL);
+CREATE UNIQUE INDEX link_page ON link (page);
 CREATE TABLE relax (fp INTEGER PRIMARY KEY, depth INTEGER NOT NULL);
 CREATE TABLE cookie (
   domain TEXT NOT NULL, host_only INTEGER NOT NULL, path TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
@@ -54,6 +57,7 @@ CREATE TABLE archive (
   committed INTEGER NOT NULL DEFAULT 0, records INTEGER NOT NULL DEFAULT 0, closed INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE item (id INTEGER PRIMARY KEY, url INTEGER NOT NULL, round INTEGER NOT NULL, n INTEGER NOT NULL, value TEXT NOT NULL);
 CREATE INDEX item_url ON item (url);
+CREATE TABLE site_link (site TEXT NOT NULL, linker TEXT NOT NULL, PRIMARY KEY (site, linker)) WITHOUT ROWID;
 """
 
 

@@ -85,6 +85,7 @@ class Engine:
         release: Callable[[Response], None] = lambda response: None,
         slot: Callable[[int], None] = lambda lease: None,
         hooks: Hooks | None = None,
+        abroad: Callable[[Links], list[str]] | None = None,
         on_close: Callable[[], Any] = lambda: None,
     ) -> None:
         self.frontier, self.permission, self.fetch, self.decode = frontier, permission, fetch, decode
@@ -95,7 +96,7 @@ class Engine:
             robots_redirects_max,
         )
         self._ignore_nofollow, self._release, self._slot = ignore_nofollow, release, slot
-        self._hooks, self._on_close = hooks, on_close
+        self._hooks, self._on_close, self._abroad = hooks, on_close, abroad
 
     async def run(self, connections: int) -> None:
         async with asyncio.TaskGroup() as crew:
@@ -190,6 +191,8 @@ class Engine:
             cut, more_cut = found.flat * 8, more.flat * 8
             flat = found.edges[:cut] + more.edges[:more_cut]
             found = Found(flat + found.edges[cut:] + more.edges[more_cut:], len(flat) // 8, found.new + more.new)
+        if self._abroad is not None and page.links is not None and "nofollow" not in page.robots:
+            found = msgspec.structs.replace(found, sites=self._abroad(page.links))
         return found
 
     def _keep(self, visit: Visit) -> Visit:

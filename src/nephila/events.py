@@ -29,6 +29,7 @@ EVENTS = {
     "host.unreachable": "a host failed too often in a row and was given up: origin, reason",
     "host.refused": "a host answered 429 or 503 too often in a row: origin",
     "host.paused": "a host asked for a pause by Retry-After: origin, seconds",
+    "site.full": "a site has given as many pages as its budget allows; its URLs wait: site, pages, budget",
     "robots.unreachable": "robots.txt could not be fetched, so the origin's URLs are denied: origin, reason",
     "network.lost": "no host answers: our own network is taken to be away, nobody is blamed",
     "network.back": "a host answered again: seconds without network",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import random
 import secrets
@@ -27,10 +28,11 @@ from nephila.clock import SystemClock
 from nephila.config import Config
 from nephila.crew import Crew
 from nephila.errors import ConfigError, Damaged, DiskFull, JobError
+from nephila.fetch.directory import Directory
 from nephila.frontier import patience
 from nephila.frontier.local import LocalFrontier
 from nephila.frontier.scheduler import Scheduler
-from nephila.frontier.seen.exact import ExactSeen
+from nephila.frontier.seen import ways
 from nephila.frontier.sqlite import SqliteStore
 from nephila.hand import Hand, launch
 from nephila.lock import JobLock
@@ -87,6 +89,8 @@ def crawl(
         if over is not None:
             return over
         hired = front.hire(engine)
+        gc.freeze()  # what was loaded stays; and rows by the thousand, each free of cycles, are looked through less often
+        gc.set_threshold(50_000, 20, 100)
         with asyncio.Runner(loop_factory=new_loop) as runner:
             ending = runner.run(front.run(hired, observe, observe_s, engine))
         if config.mirror and ending.reason != "disk":
@@ -255,8 +259,12 @@ class Front:
 
     def _make_scheduler(self) -> Scheduler:
         c = self.config
-        seen = ExactSeen(depths=c.max_depth >= 0)
+        ((known,),) = self._store.query("SELECT coalesce(max(id), 0) FROM url")
+        self._seen = seen = ways.make(
+            c.seen, payload=c.max_depth >= 0, folder=self.folder / "tmp", expected=known, say=self._say
+        )
         snapshot = self._store.load(seen)
+        self._directory = Directory(c, SystemClock())
         scheduler = Scheduler(
             c,
             self._store,
@@ -267,6 +275,7 @@ class Front:
             clock=SystemClock(),
             rng=random.Random(secrets.randbits(64)),
             note=self._note,
+            directory=self._directory,
         )
         queued = scheduler.status()["queued"]
         if snapshot.visit_id:
@@ -323,6 +332,7 @@ class Front:
                         await self._work(hired, engine, hooks)
                     finally:
                         watcher.cancel()
+                        self._directory.close()
         except DiskFull as error:
             failure = error
         except BaseException:
@@ -343,6 +353,7 @@ class Front:
             self._scheduler.close(state)
         except sqlite3.OperationalError as error:
             self._note("disk.low", text=str(error))
+        self._seen.close()
 
     def on_commit(self, committed: Callable[[list[int]], None], slow: Callable[[], bool]) -> None:
         """Tell `committed` the url ids of each commit; while `slow()` is true no new lease is given out."""

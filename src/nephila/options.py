@@ -11,7 +11,7 @@ from nephila.errors import ConfigError
 
 GROUPS = {
     "what to fetch": "scope include exclude types embeds sitemaps max_depth order seen ignore_nofollow",
-    "how much": "max_pages max_bytes max_time",
+    "how much": "max_pages max_bytes max_time site_pages site_pages_max",
     "manners": "delay per_host connections workers no_robots user_agent contact limit_rate",
     "the door": "header proxy resolve allow_private insecure http2",
     "where and how it is kept": "durability mirror min_free state_dir",

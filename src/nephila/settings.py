@@ -114,6 +114,8 @@ def _file(path: Path, env: Mapping[str, str]) -> _Layer:
         found = (i for i, line in enumerate(lines, 1) if re.match(rf"""\s*\[*\s*["']?{re.escape(key)}\b""", line))
         return f"{path}{''.join(f':{i}' for i in [*found][:1])}: {key}"
 
+    if values.get("seen") == "exact":  # what it was called when it was the only one; it is filled anew at each start
+        values["seen"] = "keytree"
     for key in values.keys() - FIELDS.keys():
         raise ConfigError(f"{say(key)} is not a key of Nephila{_hint(key, FIELDS)}")
     layer = _Layer(values, say, path.parent, withheld, env)

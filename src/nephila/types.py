@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, overload
 
 import msgspec
@@ -201,6 +201,15 @@ class RobotsFile(msgspec.Struct, frozen=True, array_like=True):
     """Seconds asked for by the site for our token; -1: none."""
 
 
+class Resolution(msgspec.Struct, frozen=True, array_like=True):
+    """What a name resolved to: addresses, the one to try first in front, or the reason why there are none. Nothing at all:
+    the name is not ours to resolve (a proxy does it)."""
+
+    addresses: tuple[str, ...] = ()
+    reason: str = ""
+    detail: str = ""
+
+
 class Lease(msgspec.Struct, frozen=True, array_like=True):
     """A request handed to a worker; it must come back as a visit. `id` is url.id."""
 
@@ -220,6 +229,8 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     paced: bool = False
     """The host has a pause: the request starts at once, ahead of the worker's queue."""
     round: int = 1
+    resolution: Resolution | None = None
+    """Where the host is, if that was looked up before; None: the worker asks by itself."""
 
 
 class Body:
@@ -335,8 +346,8 @@ class Page(msgspec.Struct, frozen=True):
     links: Links | None = None
     links_cut: bool = False
     """More links than the limit: the rest was not taken."""
-    document: Any = None
-    """The parsed tree, for hooks; released with the page."""
+    document: Callable[[], Any] | None = None
+    """Gives the parsed tree, for hooks; released with the page."""
     robots_file: RobotsFile | None = None
     items: list[Any] = []
 
@@ -357,6 +368,9 @@ class Found(msgspec.Struct, frozen=True, array_like=True):
     edges: bytes = b""
     flat: int = 0
     new: list[NewLink] = []
+    sites: list[str] = []
+    """Other sites (registrable domains) that the page links to and that this worker has not told of before; filled only when
+    the budgets of sites grow with it."""
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True):

@@ -19,6 +19,7 @@ import importlib
 import inspect
 import mmap
 import os
+import resource
 import signal
 import socket
 import sys
@@ -33,6 +34,7 @@ DEAF = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 WATCHDOG = signal.SIGPROF
 """Ends a worker with a traceback: its own timer sends it, or the front."""
 PR_SET_PDEATHSIG = 1
+DESCRIPTORS = 4096
 READ_MEMORY_EXIT = 71
 """Exit status of a worker that ran out of memory by itself while it read a page."""
 
@@ -112,10 +114,19 @@ def _settle_in(arguments: argparse.Namespace) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, DEAF)  # the crew blocked them until here
     os.set_inheritable(arguments.wire, False)
     os.set_inheritable(arguments.slot, False)
+    _raise_descriptors()
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != arguments.front:  # it died before it could be tied to us
         os._exit(0)
+
+
+def _raise_descriptors() -> None:
+    """As many descriptors as kept connections may need; 1,024, the usual start, is little for a wide crawl."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _builder(engine: str) -> tuple[Any, Build]:

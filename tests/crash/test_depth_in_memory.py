@@ -13,7 +13,7 @@ from nephila.config import Config
 from nephila.frontier.local import LocalFrontier
 from nephila.frontier.memory import MemoryStore
 from nephila.frontier.scheduler import Scheduler
-from nephila.frontier.seen.exact import ExactSeen
+from nephila.frontier.seen.keytree import KeyTree
 from nephila.testing import FakeClock, FakeWeb, sites
 from nephila.types import Found, Kind, Lease, NewLink, Outcome, Request, Response, Settlement
 from nephila.url.key import Fingerprints
@@ -48,7 +48,7 @@ def crawl(seed: int, depth_max: int, order: str) -> dict[str, int]:
             config,
             store,
             store.load(None),
-            seen=ExactSeen(depths=True),
+            seen=KeyTree(payload=True),
             scope=ScopeSpec("host", (f"{HOST}/0",)),
             fingerprint=fingerprint,
             clock=clock,

@@ -56,6 +56,11 @@ def test_lists_replace_and_seeds_add_up(toml: Any) -> None:
     assert config.exclude == ["new"]
 
 
+def test_an_old_name_of_the_key_tree_is_read(toml: Any) -> None:
+    """Jobs of 0.1 say so; there was nothing else, and the set is filled anew at each start."""
+    assert settings.load({}, {}, None, toml("crawl.toml", 'seen = "exact"')).seen == "keytree"
+
+
 def test_job_file_may_be_absent_config_file_may_not(tmp_path: Path) -> None:
     assert settings.load({}, {}, None, tmp_path / "no.toml") == Config()
     with pytest.raises(ConfigError, match=r"no\.toml cannot be read as settings: No such file"):
@@ -135,7 +140,7 @@ def test_variables_of_other_tools_are_left_alone() -> None:
         ({"scope": ""}, "scope = '': one of host, site, name, prefix, any is expected"),
         ({"order": "random"}, "order = 'random': one of bfs, dfs is expected"),
         ({"durability": "pwer"}, "did you mean power?"),
-        ({"seen": "bloom"}, "one of exact is expected"),
+        ({"seen": "trie"}, "seen = 'trie': one of keytree, hash, md5, file, kv, bloom, lru, keytree-naive, "),
         ({"delay": "-1"}, "delay: '-1' is not of the right form"),
         ({"per_host": 0}, "per_host = 0: 1 to 1000 is expected"),
         ({"connections": 1001}, "connections = 1001: 1 to 1000 is expected"),

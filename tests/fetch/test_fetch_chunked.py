@@ -59,7 +59,7 @@ def test_nothing_after_the_end_is_payload() -> None:
 
 def test_head() -> None:
     head = b"HTTP/1.1 200 OK\r\nA:1\r\n b \r\nB : \xff\t\r\nno header\r\n: none\r\nC: x:y\nC:\r\n\r\n"
-    assert parse(head) == [("a", "1 b"), ("b", "\xff"), ("c", "x:y"), ("c", "")]
+    assert parse(head.splitlines(True)) == [("a", "1 b"), ("b", "\xff"), ("c", "x:y"), ("c", "")]
 
 
 @pytest.mark.parametrize(

@@ -6,26 +6,15 @@ import asyncio
 import shutil
 import socket
 import ssl
-import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fetch.rawweb import Talk, Web, answer, client, lease, run
 
-from nephila.clock import SystemClock
-from nephila.fetch import names
-from nephila.types import Outcome, Response
-
-
-class Moved(SystemClock):
-    def __init__(self) -> None:
-        self.ahead = 0.0
-
-    def monotonic(self) -> float:
-        return super().monotonic() + self.ahead
+from nephila.fetch.dns import Resolver
+from nephila.types import Outcome, Resolution, Response
 
 
 def test_resolve_setting_takes_the_place_of_the_name_server() -> None:
@@ -60,42 +49,19 @@ def test_addresses_of_one_request_do_not_stay_for_the_next() -> None:
     run(work())
 
 
-def test_name_is_asked_for_once_and_again_when_it_is_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+def resolves_to(monkeypatch: pytest.MonkeyPatch, found: Resolution, wait_s: float = 0.0) -> None:
+    """Whatever is looked up has this answer."""
 
-    def system(host: Any, *_: Any, **__: Any) -> Any:
-        asked.append(host)
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
+    async def answer(_: Resolver, host: str) -> Resolution:
+        await asyncio.sleep(wait_s)
+        return found
 
-    monkeypatch.setattr("nephila.fetch.names.socket.getaddrinfo", system)
-    clock = Moved()
-
-    async def work() -> None:
-        known = names.Names(5, clock)
-        found = await asyncio.gather(*(known.find("a.example") for _ in range(20)))
-        assert {answer.addresses for answer in found} == {("127.0.0.1",)}
-        assert asked == [b"a.example"]
-        assert known.known("a.example") == found[0]
-        clock.ahead = names.FOUND_S + 1
-        assert known.known("a.example") is None
-        await known.find("a.example")
-        assert len(asked) == 2
-        known.forget("a.example")
-        assert known.known("a.example") is None
-        known.close()
-
-    run(work())
+    monkeypatch.setattr(Resolver, "__call__", answer)
 
 
-@pytest.mark.parametrize(
-    ("code", "reason"),
-    [(socket.EAI_NONAME, "dns.not_found"), (socket.EAI_AGAIN, "dns.temporary"), (socket.EAI_FAIL, "dns.temporary")],
-)
-def test_trouble_with_a_name(monkeypatch: pytest.MonkeyPatch, code: int, reason: str) -> None:
-    def system(*_: Any, **__: Any) -> Any:
-        raise socket.gaierror(code, "no")
-
-    monkeypatch.setattr("nephila.fetch.names.socket.getaddrinfo", system)
+@pytest.mark.parametrize("reason", ["dns.not_found", "dns.temporary"])
+def test_trouble_with_a_name(reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    resolves_to(monkeypatch, Resolution(reason=reason))
 
     async def work() -> None:
         fetch = client()
@@ -107,37 +73,20 @@ def test_trouble_with_a_name(monkeypatch: pytest.MonkeyPatch, code: int, reason:
 
 
 def test_silent_name_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    enough = threading.Event()
-
-    def system(*_: Any, **__: Any) -> Any:
-        enough.wait(5)
-        raise socket.gaierror(socket.EAI_AGAIN, "no")
-
-    monkeypatch.setattr("nephila.fetch.names.socket.getaddrinfo", system)
+    resolves_to(monkeypatch, Resolution(("127.0.0.1",)), wait_s=5.0)
 
     async def work() -> None:
         fetch = client(dns_timeout_s=0.1)
         got = await fetch(lease("http://slow.example/"))
         assert (got.outcome, got.reason) == (Outcome.UNREACHABLE, "timeout.dns")
-        enough.set()
         await fetch.close()
 
     run(work())
 
 
-@pytest.mark.parametrize("host", ["a" * 64 + ".example", "a..example", "xn--.example"])
-def test_impossible_name_is_a_reason_and_no_error(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = socket.getaddrinfo
-    monkeypatch.setattr(
-        "nephila.fetch.names.socket.getaddrinfo", lambda host, *_, **__: real(host, None, flags=socket.AI_NUMERICHOST)
-    )
-    assert names.look_up(host).reason == "dns.not_found"
-
-
 def test_answer_of_the_name_server_is_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
     """A public name that resolves into the private network (rebinding)."""
-    entry = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))
-    monkeypatch.setattr("nephila.fetch.names.socket.getaddrinfo", lambda *_, **__: [entry])
+    resolves_to(monkeypatch, Resolution(("127.0.0.1",)))
 
     async def work() -> None:
         async with Web(answer()) as web:
@@ -229,8 +178,7 @@ async def socks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, aske
 @pytest.mark.parametrize(("scheme", "asked_for"), [("socks5h", b"site.example"), ("socks5", bytes([192, 88, 98, 7]))])
 def test_socks_proxy(scheme: str, asked_for: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """socks5 leaves the name to us, and so the guard sees its addresses; socks5h resolves by itself."""
-    entry = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("192.88.98.7", 0))
-    monkeypatch.setattr("nephila.fetch.names.socket.getaddrinfo", lambda *_, **__: [entry])
+    resolves_to(monkeypatch, Resolution(("192.88.98.7",)))
 
     async def work() -> None:
         asked: list[bytes] = []
@@ -246,8 +194,7 @@ def test_socks_proxy(scheme: str, asked_for: bytes, monkeypatch: pytest.MonkeyPa
 
 
 def test_private_answer_behind_a_socks_proxy_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("10.0.0.1", 0))
-    monkeypatch.setattr("nephila.fetch.names.socket.getaddrinfo", lambda *_, **__: [entry])
+    resolves_to(monkeypatch, Resolution(("10.0.0.1",)))
 
     async def work() -> None:
         async with Web(answer()) as proxy:

@@ -414,8 +414,9 @@ def test_empty_body(look: Look) -> None:
 def test_what_may_hang_on_any_element_is_found_however_it_is_spelled(body: str) -> None:
     from nephila.page import charset, elements
     from nephila.page.harvest import Harvest
+    from nephila.page.markup import Tree
 
     content = body.encode()
     harvest = Harvest(10)
-    elements.parts(charset.document(content, "utf-8"), harvest)
+    elements.parts(Tree(charset.document(content, "utf-8")), harvest)
     assert harvest.hrefs == ["x.png"]

@@ -35,16 +35,13 @@ class First(NamedTuple):
 
 
 class Digests:
-    """The digests of one response: every byte is read once per digest it needs, the payload only once when not chunked."""
+    """The digests of one response. `payload` is over the stored body, `visit` over the body without its chunks; that of the
+    whole block is made only where it is written, since a page met before is stored without its body."""
 
-    __slots__ = ("block", "payload", "visit")
+    __slots__ = ("payload", "visit")
 
     def __init__(self, response: Response) -> None:
-        block, payload = hashlib.sha1(response.head), hashlib.sha1()
-        for part in response.body.blocks():
-            block.update(part)
-            payload.update(part)
-        self.block, self.payload = _text(block), _text(payload)
+        self.payload = _text(_hashed(response.body))
         self.visit = self.payload if response.payload is response.body else _text(_hashed(response.payload))
 
 
@@ -93,9 +90,10 @@ class Group:
         content_type = "application/http; msgtype=response" if http else "application/octet-stream"
         head = response.head if http else b""
         cut = f"WARC-Truncated: {response.truncated}\r\n" if response.truncated else ""
+        block = _text(_hashed(response.body, head)) if http else digests.payload
         return (
             f"WARC/1.1\r\nWARC-Type: {'response' if http else 'resource'}\r\nWARC-Record-ID: {self._id}\r\n{common}{cut}"
-            f"WARC-Payload-Digest: {digests.payload}\r\nWARC-Block-Digest: {digests.block if http else digests.payload}\r\n"
+            f"WARC-Payload-Digest: {digests.payload}\r\nWARC-Block-Digest: {block}\r\n"
             f"Content-Type: {content_type}\r\nContent-Length: {len(head) + response.body.size}\r\n\r\n"
         ).encode() + head
 
@@ -147,8 +145,8 @@ def _streamed(lead: bytes, head: bytes, body: Body) -> Iterator[bytes]:
     yield packer.compress(record.END) + packer.flush()
 
 
-def _hashed(body: Body) -> Any:
-    found = hashlib.sha1()
+def _hashed(body: Body, lead: bytes = b"") -> Any:
+    found = hashlib.sha1(lead)
     for block in body.blocks():
         found.update(block)
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from nephila.clock import Clock
 from nephila.types import Body
@@ -33,6 +33,8 @@ class Budget:
         )
         self.used = 0
         """Bytes of bodies in memory, running transfers included."""
+        self.paused: set[Any] = set()
+        """Transfers that wait for memory or rate."""
         self._held: dict[int, int] = {}
         self._tokens, self._filled = rate * BURST_S, clock.monotonic()
 

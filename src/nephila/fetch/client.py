@@ -19,12 +19,12 @@ from nephila.errors import DiskFull
 from nephila.fetch import faults, heads
 from nephila.fetch.budget import Budget
 from nephila.fetch.guard import Guard
-from nephila.fetch.names import Answer, Names
+from nephila.fetch.names import Names
 from nephila.fetch.setup import Setup, Target, split
 from nephila.fetch.transfer import Transfer
 from nephila.fetch.wanted import Wanted
 from nephila.fetch.wire import Ending, Wire
-from nephila.types import Failure, Lease, Outcome, Response, Timings
+from nephila.types import Failure, Lease, Outcome, Resolution, Response, Timings
 
 SWEEP_S = 0.25
 """Deadlines are looked at this often; more often when one of them is very short."""
@@ -32,7 +32,7 @@ RATE_SWEEP_S = 0.02
 TLS_KNOWN_MAX = 4096
 BLOCKED = "blocked.private_address"
 ABANDONED = pycurl.E_ABORTED_BY_CALLBACK, "abandoned"
-NOTHING = Answer()
+NOTHING = Resolution()
 PROTOCOLS = {1: "http/1.0", 2: "http/1.1", 3: "h2", 30: "h3"}
 
 
@@ -61,7 +61,7 @@ class Client:
         rate = config.limit_rate * rate_share
         place = None if folder is None else folder / "tmp"
         self._budget = Budget(config.body_memory_max, config.body_spool_bytes, rate, place, clock)
-        self._names = Names(config.dns_timeout_s, clock)
+        self._names = Names(config, clock)
         self._wire: Wire | None = None
         self._idle: list[Transfer] = []
         self._active: set[Transfer] = set()
@@ -81,7 +81,7 @@ class Client:
             headers = self._setup.headers(lease, target)
         except ValueError as error:
             return Failure(Outcome.BLOCKED, "unsafe_request", str(error), started)
-        answer = self._known(target) or await self._names.find(target.host)
+        answer = self._known(target, lease.resolution) or await self._names.find(target.host)
         if self._guard.proxy:
             answer = self._for_proxy(target, answer)
         if answer.reason:
@@ -111,26 +111,27 @@ class Client:
         self._idle.clear()
         self._names.close()
 
-    def _known(self, target: Target) -> Answer | None:
-        """What needs no look-up: a literal address, a pinned name, a name that the proxy resolves, a fresh answer."""
+    def _known(self, target: Target, given: Resolution | None) -> Resolution | None:
+        """What needs no look-up: a literal address, a pinned name, a name that the proxy resolves, what came with the lease,
+        a fresh answer."""
         if target.literal or not self._setup.resolves_target():
             return NOTHING
         if pinned := self._guard.pinned.get((target.host, target.port)):
-            return Answer(pinned)
-        return self._names.known(target.host)
+            return Resolution(pinned)
+        return given or self._names.known(target.host)
 
-    def _for_proxy(self, target: Target, answer: Answer) -> Answer:
+    def _for_proxy(self, target: Target, answer: Resolution) -> Resolution:
         """The guard sees only the proxy's address being connected: so the target is judged here, as far as it is known."""
         guard = self._guard
         kind = guard.refusal_by_name(target.host, target.port)
         kinds = [guard.refusal(target.host, target.port, address) for address in answer.addresses]
         allowed = tuple(a for a, refused in zip(answer.addresses, kinds, strict=True) if not refused)
         if kind or (kinds and not allowed):
-            return Answer(reason=BLOCKED, detail=f"{target.host} is {kind or kinds[0]}")
-        return answer._replace(addresses=allowed)
+            return Resolution(reason=BLOCKED, detail=f"{target.host} is {kind or kinds[0]}")
+        return Resolution(allowed)
 
     async def _run(
-        self, lease: Lease, target: Target, headers: list[str], answer: Answer, started: float, dns: float
+        self, lease: Lease, target: Target, headers: list[str], answer: Resolution, started: float, dns: float
     ) -> Response | Failure:
         wire = self._wire or self._open()
         transfer = self._idle.pop() if self._idle else Transfer(self._setup, self._budget, self._guard, self._wanted)
@@ -158,8 +159,10 @@ class Client:
         self, transfer: Transfer, ending: Ending, target: Target, started: float, dns: float
     ) -> Response | Failure:
         """From what the transfer noted and how libcurl ended it to a Response or a Failure."""
+        transfer.read_head()
         if transfer.bug is not None:
             _raise(transfer.bug)
+        transfer.told()
         outcome, reason, detail = self._verdict(transfer, ending)
         cut = transfer.cut
         if transfer.status and transfer.body.size and outcome is Outcome.UNREACHABLE:
@@ -238,8 +241,8 @@ class Client:
         self._sweeper = asyncio.get_running_loop().call_later(self._sweep_s, self._sweep)
 
     def _resume(self) -> None:
-        for transfer in list(self._active):
-            if transfer.paused and self._wire and not self._budget.must_wait(0) and (code := transfer.resume()):
+        for transfer in list(self._budget.paused):
+            if self._wire and not self._budget.must_wait(0) and (code := transfer.resume()):
                 self._wire.stop(transfer.handle, (code, "ended while resuming"))
 
 

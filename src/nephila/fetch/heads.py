@@ -16,20 +16,42 @@ _SECRET_LINE = re.compile(
 )
 
 
-def parse(head: bytes) -> list[tuple[str, str]]:
+_LINES_MAX, _LINE_BYTES = 4096, 256
+_lines: dict[bytes, tuple[str, str]] = {}
+"""Header lines met before: a server writes most of them under every page."""
+
+
+def parse(lines: list[bytes]) -> list[tuple[str, str]]:
     """(lower-case name, value) of each header line after the status line; bytes are read as latin-1.
 
     A folded line (RFC 9112 section 5.2) goes on with one space; a line that is no header is skipped.
     """
-    text = head.decode("latin-1")
-    if "\n " in text or "\n\t" in text:
-        text = _FOLD.sub(" ", text)
-    headers = []
-    for line in text.split("\n")[1:]:
-        name, colon, value = line.partition(":")
-        if colon and name:
-            headers.append((name.strip(" \t").lower(), value.strip(" \t\r")))
-    return headers
+    known = list(map(_lines.get, lines[1:-1]))
+    if None in known:
+        if any(line[:1] in (b" ", b"\t") for line in lines):
+            return _parse(_FOLD.sub(" ", b"".join(lines).decode("latin-1")).split("\n")[1:])
+        known = [_line(line) if field is None else field for line, field in zip(lines[1:-1], known, strict=True)]
+    return [field for field in known if field is not None and field[0]]
+
+
+def _parse(lines: list[str]) -> list[tuple[str, str]]:
+    fields = [_field(line) for line in lines]
+    return [field for field in fields if field[0]]
+
+
+def _line(line: bytes) -> tuple[str, str]:
+    """One line as a field, ("", "") when it is none; remembered."""
+    field = _field(line.decode("latin-1").rstrip("\n"))
+    if len(line) <= _LINE_BYTES:
+        if len(_lines) >= _LINES_MAX:
+            _lines.clear()
+        _lines[line] = field
+    return field
+
+
+def _field(line: str) -> tuple[str, str]:
+    name, colon, value = line.partition(":")
+    return (name.strip(" \t").lower(), value.strip(" \t\r")) if colon and name else ("", "")
 
 
 def status_of(line: bytes) -> int:
@@ -61,3 +83,31 @@ def without_secrets(head: bytes) -> bytes:
     """A request head without the lines that hold a secret."""
     low = head.lower()
     return _SECRET_LINE.sub(b"", head) if any(map(low.__contains__, SECRET_WORDS)) else head
+
+
+ORIGINS_MAX = 1024
+_SPELLED = re.compile(r"https?://[^/?#]*(/[!-~]*)")
+"""A URL whose path and query are sent as they are written."""
+
+
+class Sent:
+    """How requests are spelled after their first line, by origin, as libcurl told it once."""
+
+    def __init__(self) -> None:
+        self._rest: dict[str, tuple[list[str], bytes]] = {}
+
+    def predict(self, origin: str, headers: list[str], url: str) -> bytes:
+        """The head of a request for `url`, b"" when it is not known."""
+        known = self._rest.get(origin)
+        if known is None or known[0] != headers or (path := _SPELLED.fullmatch(url)) is None:
+            return b""
+        return b"GET %b HTTP/1.1\r\n%b" % (path[1].encode(), known[1])
+
+    def learn(self, origin: str, headers: list[str], url: str, sent: bytes) -> None:
+        """A request was told: its first line must be what `predict` would write."""
+        path = _SPELLED.fullmatch(url)
+        first, _, rest = sent.partition(b"\r\n")
+        if path is not None and first == b"GET %b HTTP/1.1" % path[1].encode() and rest.count(b"\r\n\r\n") == 1:
+            if len(self._rest) >= ORIGINS_MAX:
+                self._rest.clear()
+            self._rest[origin] = headers, rest

@@ -16,7 +16,7 @@ from nephila import __version__
 from nephila.config import Config
 from nephila.errors import ConfigError
 from nephila.fetch.guard import is_literal
-from nephila.fetch.heads import SECRET_NAME
+from nephila.fetch.heads import SECRET_NAME, Sent
 from nephila.types import Lease
 
 CONNECT_SLACK_S = 5.0
@@ -76,6 +76,7 @@ class Setup:
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.sent = Sent()
         self.user_agent = config.user_agent or f"nephila/{__version__}" + (
             f" (+{config.contact})" if config.contact else ""
         )

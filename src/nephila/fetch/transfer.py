@@ -39,21 +39,23 @@ class Transfer:
         self._verified, self._method_set = True, "GET"
         self.handle = handle = pycurl.Curl()
         setup.prepare(handle)
-        handle.setopt(pycurl.HEADERFUNCTION, self._on_header)
+        self.lines: list[bytes] = []
+        # Without a rule to ask, lines are understood when the first byte behind them comes: no call of ours for each.
+        handle.setopt(pycurl.HEADERFUNCTION, self._on_header if wanted else self.lines.append)
         handle.setopt(pycurl.WRITEFUNCTION, self._on_body)
         handle.setopt(pycurl.OPENSOCKETFUNCTION, self._on_open)
         handle.setopt(pycurl.DEBUGFUNCTION, self._on_debug)
         handle.setopt(pycurl.VERBOSE, 1)
+        self._verbose = True
         self.rest()
 
     def begin(self, lease: Lease, target: Target, headers: list[str], addresses: tuple[str, ...], now: float) -> None:
         """Get ready. `addresses`: what the target's name resolves to, empty when nobody asked."""
         self.lease, self.begun, self.head_at = lease, now, 0.0
         self.peer = self._guard.proxy or (target.host, target.port)
-        self.status = self.opened = self._interim = 0
+        self.status = self.opened = 0
         self.refused = self.skip = self.fault = self.cut = self.tls = ""
-        self.request_head = b""
-        self.whole = self.paused = self._shut = False
+        self.whole = self._shut = False
         self.bug: Exception | None = None
         self._dechunker: Dechunker | None = None
         self._mark = 0.0, 0
@@ -62,13 +64,15 @@ class Transfer:
 
     def rest(self) -> None:
         """Let go of what came: it belongs to somebody else now."""
+        self._budget.paused.discard(self)
         self.body = self.payload = Store(self._budget)
-        self.lines: list[bytes] = []
+        self.lines.clear()
         self.head = b""
         self.headers: list[tuple[str, str]] = []
 
     def overdue(self, now: float) -> str:
         """The phase whose deadline has passed, or ""."""
+        self.read_head()
         config, phase = self._setup.config, self.phase()
         if phase == "body":
             return self._overdue_body(now)
@@ -92,7 +96,7 @@ class Transfer:
 
     def resume(self) -> int:
         """Go on after a pause. Returns libcurl's error, 0 when there is none."""
-        self.paused = False
+        self._budget.paused.discard(self)
         try:
             self.handle.pause(pycurl.PAUSE_CONT)
         except pycurl.error as error:
@@ -117,6 +121,7 @@ class Transfer:
 
     def _set(self, lease: Lease, target: Target, headers: list[str], addresses: tuple[str, ...]) -> None:
         put = self.handle.setopt
+        self._listen(lease, target, headers)
         put(pycurl.URL, lease.request.url)
         if headers != self._headers_set:
             put(pycurl.HTTPHEADER, headers)
@@ -130,14 +135,36 @@ class Transfer:
         if lease.request.method != "GET" or self._method_set != "GET":
             self._set_method(lease.request.method, lease.request.body)
 
+    def _listen(self, lease: Lease, target: Target, headers: list[str]) -> None:
+        """libcurl tells what it sends, in a dozen calls per request. Over plain HTTP it sends the same to an origin every time
+        but for the path: told once, the rest is known."""
+        request, plain = (
+            lease.request,
+            target.scheme == "http" and not self._guard.proxy and lease.request.method == "GET",
+        )
+        self.request_head = self._setup.sent.predict(target.origin, headers, request.url) if plain else b""
+        if self._verbose == bool(self.request_head):
+            self._verbose = not self._verbose
+            self.handle.setopt(pycurl.VERBOSE, int(self._verbose))
+        self._learns = (target.origin, headers) if plain and self._verbose else None
+
+    def told(self) -> None:
+        """The transfer is over: remember how its request was spelled."""
+        if self._learns is not None and self.status:
+            self._setup.sent.learn(*self._learns, self.lease.request.url, self.request_head)
+
     def _pin(self, target: Target, addresses: tuple[str, ...]) -> None:
-        """Give libcurl the addresses; with `+` they age in its cache like answers of its own."""
-        pinned = ",".join(f"[{a}]" if ":" in a else a for a in addresses)
-        if pinned:
-            self.handle.setopt(pycurl.RESOLVE, [f"+{target.host}:{target.port}:{pinned}"])
-        elif self._pinned:
+        """Give libcurl all addresses (both families: it tries them side by side); with `+` they age in its cache like answers
+        of its own, and every request puts the answer of today in the place of an older one."""
+        pinned = ",".join([f"[{a}]" if ":" in a else a for a in addresses])
+        entry = f"+{target.host}:{target.port}:{pinned}" if pinned else ""
+        if entry == self._pinned:
+            return
+        if entry:
+            self.handle.setopt(pycurl.RESOLVE, [entry])
+        else:
             self.handle.unsetopt(pycurl.RESOLVE)
-        self._pinned = pinned
+        self._pinned = entry
 
     def _set_method(self, method: str, body: bytes) -> None:
         put = self.handle.setopt
@@ -165,53 +192,63 @@ class Transfer:
         self.opened += 1
         return opened
 
-    def _on_header(self, line: bytes) -> int | None:
-        self.lines.append(line)
-        if line != b"\r\n" and line != b"\n":
-            return None
+    def read_head(self) -> None:
+        """Understand the header lines that have come: when the body begins, when the transfer ends, and for its deadlines."""
+        if self.status or self.fault or not self.lines:
+            return
         try:
-            return self._on_head()
+            self._read_head()
         except Exception as error:
             self.bug = error
-            return END
 
-    def _on_head(self) -> int | None:
-        """A header block is complete. 1xx is not an answer yet (RFC 9110 section 15.2), trailers are not headers.
+    def _on_header(self, line: bytes) -> int | None:
+        """The rule is asked before the body comes."""
+        self.lines.append(line)
+        if line in (b"\r\n", b"\n"):
+            self.read_head()
+        return END if self.fault or self.skip or self.bug else None
+
+    def _read_head(self) -> None:
+        """The last complete block is the answer's. 1xx is not an answer yet (RFC 9110 section 15.2).
 
         libcurl ends a head beyond 300 kB or 5,000 lines by itself, so no more than that waits here.
         """
-        if self.status:
-            return None
-        self.head = b"".join(self.lines)
-        status = heads.status_of(self.lines[0])
-        if len(self.head) > self._setup.config.header_bytes_max:
-            self.fault = "header_too_large"
-            return END
-        if 100 <= status < 200 and status != 101 and self._interim < INTERIM_MAX:
-            self._interim += 1
-            self.lines.clear()
-            return None
-        if status < 200:
-            self.fault = "bad_header" if self._interim else "bad_status_line"
-            return END
-        self.headers = heads.parse(self.head)
+        interim = begin = 0
+        while (end := _block_end(self.lines, begin)) and not self.fault:
+            block = self.lines[begin:end]
+            status = heads.status_of(block[0])
+            if sum(map(len, block)) > self._setup.config.header_bytes_max:
+                self.fault = "header_too_large"
+            elif 100 <= status < 200 and status != 101 and interim < INTERIM_MAX:
+                interim, begin = interim + 1, end
+            elif status < 200:
+                self.fault = "bad_header" if interim else "bad_status_line"
+            else:
+                self._answered(status, block)
+                return
+
+    def _answered(self, status: int, block: list[bytes]) -> None:
+        self.head = b"".join(block)
+        self.headers = heads.parse(block)
         chunked, has_length, problem = heads.framing(self.headers)
         if problem:
             self.fault = "bad_header"
-            return END
-        if chunked and self.lines[0].startswith(b"HTTP/1"):
+            return
+        if chunked and block[0].startswith(b"HTTP/1"):
             self._dechunker, self._shut = Dechunker(), has_length
             self.payload = Store(self._budget)
         self.status = status
         self.skip = self._wanted(self.lease, self.headers) if self._wanted else ""
-        return END if self.skip else None
 
     def _on_body(self, data: bytes) -> int | None:
         if not self.status:
-            self.fault = "bad_status_line"
-            return END_BODY
+            self.read_head()
+            if not self.status and not self.fault and not self.bug:
+                self.fault = "bad_status_line"
+            if self.fault or self.skip or self.bug:
+                return END_BODY
         if self._budget.must_wait(len(data)):
-            self.paused = True
+            self._budget.paused.add(self)
             return PAUSE
         room = self._setup.config.body_bytes_max - self.body.size
         if len(data) > room:
@@ -247,11 +284,20 @@ class Transfer:
         if now - self.head_at > config.body_timeout_s:
             return "body"
         since, size = self._mark
-        if self.paused or now - since < config.low_speed_s:
-            self._mark = (now, self.body.size) if self.paused else self._mark
+        paused = self in self._budget.paused
+        if paused or now - since < config.low_speed_s:
+            self._mark = (now, self.body.size) if paused else self._mark
             return ""
         self._mark = now, self.body.size
         return "body" if self.body.size - size < config.low_speed_bytes * (now - since) else ""
+
+
+def _block_end(lines: list[bytes], begin: int) -> int:
+    """Behind the empty line that ends the block of header lines from `begin`; 0 when it is not here yet."""
+    for empty in (b"\r\n", b"\n"):
+        if begin < len(lines) and lines[-1] == empty and empty not in lines[begin:-1]:
+            return len(lines)
+    return next((i + 1 for i in range(begin, len(lines)) if lines[i] in (b"\r\n", b"\n")), 0)
 
 
 class _Socket(socket.socket):

@@ -7,14 +7,19 @@ future that resolves to (curl code, message); it never raises.
 from __future__ import annotations
 
 import asyncio
+import resource
 
 import pycurl  # type: ignore[import-untyped]
 
 Ending = tuple[int, str]
 
 
+KEPT_MAX = 1024
+"""Most connections that are kept open for the next request, idle ones included: some 40 kB each with TLS."""
+
+
 class Wire:
-    """One CurlMulti. Made inside a running loop and used on that loop only; `connections` idle ones × 4 are kept open."""
+    """One CurlMulti. Made inside a running loop and used on that loop only; `connections` requests at the same time."""
 
     def __init__(self, connections: int) -> None:
         self._loop = asyncio.get_running_loop()
@@ -24,7 +29,7 @@ class Wire:
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
         self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
-        self._multi.setopt(pycurl.M_MAXCONNECTS, max(16, 4 * connections))
+        self._multi.setopt(pycurl.M_MAXCONNECTS, _kept(connections))
 
     def start(self, handle: pycurl.Curl) -> asyncio.Future[Ending]:
         done = self._running[handle] = self._loop.create_future()
@@ -94,3 +99,11 @@ class Wire:
         done = self._running.pop(handle, None)
         if done is not None and not done.done():
             done.set_result(ending)
+
+
+def _kept(connections: int) -> int:
+    """How many connections stay open. A wide crawl comes back to a host after as many others: with fewer, each request would
+    make a new one; at most half of the descriptors that this process may have."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    room = KEPT_MAX if soft == resource.RLIM_INFINITY else min(KEPT_MAX, soft // 2)
+    return max(16, 4 * connections, room)

@@ -7,7 +7,7 @@ were handed over, so that nothing committed depends on something uncommitted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
 from nephila.frontier.host import Host
@@ -63,6 +63,8 @@ class Batch:
         self.attempts: list[tuple[Any, ...]] = []
         self.links: list[tuple[int, int, int, bytes]] = []
         self.items: list[tuple[int, int, int, str]] = []
+        self.site_links: list[tuple[str, str]] = []
+        """(site, other site that links to it)"""
         self.relax: list[tuple[int, int]] = []
         """(fp, smaller depth)"""
         self.settled: list[tuple[int, int]] = []
@@ -99,22 +101,35 @@ class Committed(NamedTuple):
     relaxing: int
 
 
+class Ask(NamedTuple):
+    """What is wanted of a host: rows of its queue, and its own row if it is `waking`."""
+
+    host: int
+    waking: bool
+
+
 class Refill(NamedTuple):
-    """The first queued rows of a host that are due, in order, and when the next one is (wall; 0: none)."""
+    """The first queued rows of a host that are due, in order, and when the next one is (wall; 0: none). `host`: its own row."""
 
     rows: list[Row]
     due: float
+    host: dict[str, Any] | None = None
+
+
+Sites = tuple[Iterable[tuple[int, str, int]], Iterable[tuple[str, str]]]
+"""(host id, origin, pages kept) of hosts with any, and (site, other site that links to it)."""
 
 
 class Snapshot(NamedTuple):
-    """All that a scheduler needs to carry on."""
+    """All that a scheduler needs to carry on. What there are millions of may be read only once."""
 
     meta: dict[str, str]
-    hosts: list[dict[str, Any]]
-    queued: dict[int, int]
-    """host id → queued URLs"""
-    robots_rows: list[tuple[int, Row]]
-    """(host id, row) of robots.txt requests not yet settled"""
+    hosts: Iterable[tuple[int, str, float, float, str]]
+    """(id, origin, due, parked_until, state); the rest of a host is fetched when it is needed"""
+    queued: Iterable[tuple[int, int]]
+    """(host id, queued URLs)"""
+    robots_rows: list[tuple[str, Row]]
+    """(origin, row) of robots.txt requests not yet settled"""
     refused: dict[int, int]
     """fp → url id"""
     rules: dict[str, int]
@@ -132,6 +147,8 @@ class Snapshot(NamedTuple):
     """url id of each queued redirect target → fingerprints of the URLs that led to it"""
     seeds: list[int]
     """url ids of seeds still queued"""
+    sites: Callable[[], Sites] = lambda: ((), ())
+    """What the budgets of sites are reckoned from; asked only when there are any"""
 
 
 class Store(Protocol):
@@ -143,8 +160,10 @@ class Store(Protocol):
 
     def commit(self, batch: Batch, done: Callable[[Committed | BaseException], None]) -> None: ...
 
-    def refill(self, host: int, limit: int, wall: float, done: Callable[[Refill | BaseException], None]) -> None:
-        """The first `limit` queued rows of a host that are due at `wall`."""
+    def fetch(
+        self, asked: list[Ask], limit: int, wall: float, done: Callable[[list[Refill] | BaseException], None]
+    ) -> None:
+        """The first `limit` queued rows of each of some hosts that are due at `wall`, in the order of the question."""
         ...
 
     def stored(self, state: str, done: Callable[[list[Refused] | BaseException], None]) -> None:

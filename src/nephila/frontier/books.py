@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
 from nephila.clock import Clock
 from nephila.config import Config
-from nephila.frontier import patience
+from nephila.frontier.asleep import Asleep
 from nephila.frontier.batch import Batch, Row, Snapshot
 from nephila.frontier.cookies import CookieJar
 from nephila.frontier.host import Address, Host, HostHeap
 from nephila.types import Lease
-from nephila.url.parse import host_of
 
 
 class Ended(NamedTuple):
@@ -50,8 +50,17 @@ class Books:
         self.watch = Stopwatch(clock, float(snapshot.meta.get("seconds", "0")))
         self.batch = Batch()
         self.jar = CookieJar()
+        self.ids: dict[str, int] = {}
+        """Origin → id of every host there is."""
         self.hosts: dict[str, Host] = {}
-        self.by_id: dict[int, Host] = {}
+        """The hosts that are awake; of those that are waking only some are in it."""
+        self.by_id: OrderedDict[int, Host] = OrderedDict()
+        """The hosts that are awake or waking, those that were looked at least recently first."""
+        self.asleep = Asleep()
+        self.killed_at: float | None = None
+        """When this start began, if the last one was killed: every host waits a pause from then on."""
+        self.roused: list[Host] = []
+        """Hosts that are waking and whose row nobody has asked for yet."""
         self.heap = HostHeap()
         self.parked: set[Host] = set()
         self.stirred: dict[Host, None] = {}
@@ -65,21 +74,44 @@ class Books:
         self.ok_pages, self.bytes = snapshot.pages, snapshot.bytes
         self.url_id, self.visit_id = snapshot.url_id, snapshot.visit_id
 
+    def id_of(self, name: str) -> int:
+        """The number of an origin, new or known. A host that nothing is wanted of has no more than that."""
+        id = self.ids.get(name)
+        if id is None:
+            id = self.ids[name] = self.asleep.new()
+            self.batch.hosts_new.append((id, name))
+        return id
+
     def host(self, name: str) -> Host:
-        """The host of an origin, new or known."""
-        host = self.hosts.get(name)
+        """The host of an origin, new or known; it may be `waking` still."""
+        id = self.id_of(name)
+        host = self.by_id.get(id)
         if host is None:
-            host = self.add_host(len(self.by_id) + 1, name)
-            self.batch.hosts_new.append((host.id, name))
+            return self.awaken(id, name)
+        if not host.origin:
+            host.origin = name
         return host
 
-    def add_host(self, id: int, name: str) -> Host:
-        host = Host(id, name, patience.is_private(host_of(name + "/")))
-        self.hosts[name] = self.by_id[id] = host
+    def awaken(self, id: int, name: str = "") -> Host:
+        """A host gets its object; one that the store knows more of is waking until that is read."""
+        host = self.by_id[id] = Host(id, name)
+        self.asleep.give(host)
+        if not name or self.asleep.known(id):
+            host.waking = True
+            self.roused.append(host)
+        else:
+            self.hosts[name] = host
         return host
+
+    def doze(self, host: Host) -> None:
+        """Nothing of a host is under way, and its place is wanted."""
+        self.heap.remove(host)
+        del self.by_id[host.id], self.hosts[host.origin]
+        self.asleep.take(host, self.clock.monotonic())
 
     def dirty(self, host: Host) -> None:
         """Something about the host has changed or is about to: its row is written, its pause reckoned anew."""
+        assert not host.waking, f"{host.origin} is written before it is read"
         host.pause_s = -1.0
         self.batch.hosts[host.id] = host
         self.batch.empty = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from nephila.frontier.books import Books, Ended
+from nephila.frontier.budget import Budgets
 from nephila.frontier.ledger import Ledger
 from nephila.frontier.suspects import Suspects
 
@@ -16,8 +17,8 @@ NAMED_MAX = 3
 class Ending:
     """Budgets, and whether anything is left to do."""
 
-    def __init__(self, books: Books, ledger: Ledger, suspects: Suspects) -> None:
-        self._books, self._ledger, self._suspects = books, ledger, suspects
+    def __init__(self, books: Books, ledger: Ledger, suspects: Suspects, budgets: Budgets) -> None:
+        self._books, self._ledger, self._suspects, self._budgets = books, ledger, suspects, budgets
         self.draining: Ended | None = None
         """Nothing more is granted; the crawl ends with this when all leases are back."""
 
@@ -44,12 +45,19 @@ class Ending:
         if self._ledger.relaxing or books.batch.relax or self._suspects or books.paused:
             return None
         if not books.queued:
-            asked = any((h.extra or h.robots_row) and not h.verdict for h in books.hosts.values())
+            asked = any((h.extra or h.robots_row or h.waking) and not h.verdict for h in books.by_id.values())
             return None if asked else Ended("finished", "every admitted URL has its outcome")
+        if self._budgets.on and books.heap.next_due() is not None:
+            return None  # somebody can go on: no need to count those who cannot
         waiting = sum(h.queued for h in books.parked)
-        if waiting == books.queued:
-            return Ended("parked", f"{waiting} URLs wait for hosts that are parked: {self._parked_text()}")
-        return None
+        aside = self._budgets.urls_aside()
+        if waiting + aside < books.queued:
+            return None
+        over = self._budgets.text() if aside else ""
+        if not waiting:
+            return Ended("limit", over)
+        text = f"{waiting} URLs wait for hosts that are parked: {self._parked_text()}"
+        return Ended("parked", f"{text}; {over}" if over else text)
 
     def _parked_text(self) -> str:
         """Which hosts wait and until when, the longest queues first."""

@@ -8,12 +8,18 @@ needs no locks.
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from nephila.frontier import patience
 from nephila.types import Outcome, RobotsFile
+from nephila.url.parse import host_of
 
 if TYPE_CHECKING:
     from nephila.frontier.batch import Row
+
+WAITING = -1
+"""Ticket of a host that waits outside the heap: for its name, its address or its site's budget."""
 
 
 class Host:
@@ -26,10 +32,12 @@ class Host:
         "clean",
         "crawl_delay",
         "due",
+        "entered",
         "extra",
         "failed_at",
         "failures",
         "held",
+        "home",
         "horizon",
         "id",
         "ip",
@@ -58,10 +66,14 @@ class Host:
         "ttfb",
         "verdict",
         "waiters",
+        "waking",
     )
 
-    def __init__(self, id: int, origin: str, private: bool) -> None:
-        self.id, self.origin, self.private = id, origin, private
+    def __init__(self, id: int, origin: str) -> None:
+        self.id, self.origin = id, origin
+        self.private = bool(origin) and patience.is_private(host_of(origin + "/"))
+        self.waking = False
+        """its row is being read: nothing is known of it but its id, its queue's length and its clock"""
         self.ip = ""
         self.ready: list[tuple[tuple[int, int], Row]] = []
         self.retries: list[tuple[float, tuple[int, int], Row]] = []
@@ -69,11 +81,13 @@ class Host:
         """ids in `ready`, in `retries` or leased: everything of the queue that is in memory"""
         self.queued = 0
         """all queued URLs, in memory or not"""
+        self.home = 0
+        """the worker that served it last, which holds its connection; 0: none, or several at once"""
         self.leased = 0
         self.horizon: tuple[int, int] | None = None
         """`ready` holds every queued URL whose key is smaller; None: nothing is only in the store"""
         self.refilling = False
-        self.settled_meanwhile: set[int] = set()
+        self.settled_meanwhile: set[int] | None = None
         """ids settled since the running refill was asked for: its answer may still name them"""
         self.store_due = 0.0
         """when the next URL in the store comes due, if none is now"""
@@ -106,7 +120,8 @@ class Host:
         """"" or what the user said: paused, dropped"""
         self.pages = 0
         self.bytes = 0
-        self.ticket = 0
+        self.ticket, self.entered = 0, 0.0
+        """its place in the heap, and the time that it stands there for"""
 
     def stored(self) -> int:
         """Queued URLs that are only in the store."""
@@ -117,6 +132,40 @@ class Host:
         if self.retries and self.retries[0][0] <= now:
             return heapq.heappop(self.retries)[2]
         return heapq.heappop(self.ready)[1] if self.ready else None
+
+    def restore(self, row: dict[str, Any]) -> None:
+        """What table `host` says of it, clocks aside: they are told in another way."""
+        if not self.origin:
+            self.origin = row["origin"]
+            self.private = patience.is_private(host_of(self.origin + "/"))
+        self.ip, self.ttfb, self.pages, self.bytes = row["ip"], row["ttfb"], row["pages"], row["bytes"]
+        self.private = self.private or (bool(self.ip) and patience.is_private(self.ip))
+        self.crawl_delay, self.state, self.parked_until = row["crawl_delay"], row["state"], row["parked_until"]
+        self.answered = bool(self.pages) or bool(row["robots_status"])
+        if row["robots_state"] and row["robots_state"] != "unreachable":
+            self.robots = RobotsFile(row["robots_state"], row["robots"] or b"", row["robots_status"], self.crawl_delay)
+            self.robots_fetched, self.robots_expires = row["robots_fetched"], row["robots_expires"]
+        if self.state == "dropped":
+            self.verdict = (Outcome.SKIPPED, "dropped")
+
+    def marks(self, now: float) -> tuple[Any, ...] | None:
+        """What trouble it has that its row does not tell; None: none."""
+        if self.penalty == 1.0 and not self.failures and not self.refusals and not self.verdict:
+            return None
+        late = self.backoff_until if self.backoff_until > now else 0.0
+        return (self.penalty, self.clean, self.failures, self.failed_at, self.refusals, late, self.verdict)
+
+    def mark(self, marks: tuple[Any, ...]) -> None:
+        """Have the trouble again that `marks` tells."""
+        self.penalty, self.clean, self.failures, self.failed_at, self.refusals, self.backoff_until, self.verdict = marks
+
+    @staticmethod
+    def forgiven(marks: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The same trouble without what a missing network of our own may have caused."""
+        penalty, clean, _, failed_at, refusals, late, verdict = marks
+        if penalty == 1.0 and not refusals and not verdict:
+            return None
+        return (penalty, clean, 0, failed_at, refusals, late if refusals else 0.0, verdict)
 
     def row(self, mono: float, wall: float) -> tuple[Any, ...]:
         """Values for table `host`, the id last; monotonic times become wall-clock."""
@@ -143,16 +192,25 @@ class Host:
         )
 
 
+PASSED_MAX = 16
+"""So many hosts with a connection at another worker are passed over in search of a better placed one."""
+
+
 class HostHeap:
-    """Hosts by due time. A host is in it at most once; a later `push` replaces the earlier one (lazy deletion)."""
+    """Hosts by due time, and addresses for which hosts stand in line. Each is in it at most once; a later `push` replaces the
+    earlier one (lazy deletion)."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Host]] = []
+        self._heap: list[tuple[float, int, Host | Address]] = []
         self._turn = 0
 
-    def push(self, host: Host, due: float) -> None:
+    def __len__(self) -> int:
+        """How many are in it at most: entries that were replaced are among them."""
+        return len(self._heap)
+
+    def push(self, host: Host | Address, due: float) -> None:
         self._turn += 1
-        host.ticket = self._turn
+        host.ticket, host.entered = self._turn, due
         heapq.heappush(self._heap, (due, self._turn, host))
 
     def remove(self, host: Host) -> None:
@@ -163,21 +221,37 @@ class HostHeap:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
-    def pop_due(self, now: float) -> Host | None:
-        due = self.next_due()
-        if due is None or due > now:
-            return None
-        host = heapq.heappop(self._heap)[2]
-        host.ticket = 0
-        return host
+    def pop_due(self, now: float, worker: int = 0) -> Host | Address | None:
+        """What is due first for this worker: a host that another one served last has its connection there, and is passed over
+        if one of the next few is not so placed. It stays in front: the other worker finds it first, and if nobody else is due
+        this one takes it."""
+        passed: list[tuple[float, int, Host | Address]] = []
+        found = None
+        while found is None and len(passed) < PASSED_MAX and (due := self.next_due()) is not None and due <= now:
+            entry = heapq.heappop(self._heap)
+            if entry[2].home in (0, worker):
+                found = entry[2]
+            else:
+                passed.append(entry)
+        if found is None and passed:
+            found = passed.pop(0)[2]
+        for entry in passed:
+            heapq.heappush(self._heap, entry)
+        if found is not None:
+            found.ticket = 0
+        return found
 
 
 class Address:
     """The second clock: one IP address, whatever the number of hosts behind it."""
 
-    __slots__ = ("due", "in_flight", "waiting")
+    __slots__ = ("due", "entered", "in_flight", "ticket", "waiting")
+    home = 0
+    """Nobody's: hosts behind one address are served by any worker."""
 
     def __init__(self) -> None:
         self.in_flight = 0
         self.due = 0.0
-        self.waiting: list[Host] = []
+        self.ticket, self.entered = 0, 0.0
+        self.waiting: deque[Host] = deque()
+        """hosts in line; one whose ticket is not WAITING has left it"""

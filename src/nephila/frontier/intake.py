@@ -1,29 +1,46 @@
 """Intake: links become rows. What is met for the first time is queued, too deep or refused, and stays so until a page
 says otherwise.
 
-A page's links come packed: fingerprints of all, texts of those the front may not know. So most links cost one look into
-the set of what was met, and only new ones become objects.
+A page's links come packed: fingerprints of all, texts of those the front may not know. Pages that were accepted together
+wait until the last of them is judged (`links`), then the set of what was met is asked once for all their links, and what
+is new is admitted in the order in which it came (`admit`). The ledger calls `admit` too, before it cuts a batch: never the
+outcome without the links.
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
 
 from nephila.frontier.batch import BIAS, ROBOTS, Refused, Row, Snapshot, Store
 from nephila.frontier.books import Books
-from nephila.frontier.host import Host
 from nephila.frontier.ledger import Ledger
+from nephila.frontier.met import Met
 from nephila.frontier.queues import Queues
 from nephila.frontier.seeds import Seeds
-from nephila.frontier.seen.exact import ExactSeen
 from nephila.types import FLAT_KINDS, Found, Kind, NewLink, Outcome, Request, Settlement
 from nephila.url.parse import origin, without_userinfo
 
+FLAT = frozenset(kind.value for kind in FLAT_KINDS)
+"""As words: an enumeration's members are slow to look up."""
 EXAMPLES_MAX = 3
 """URLs kept per rule and host when refused ones are only counted."""
-DEPTH_TOP = 255
-"""Depths beyond are one to the set of what was met: it keeps a byte for each."""
+SEEDS_AT_ONCE = 10_000
+"""Seeds in one question to the set of what was met; they may come as a stream of millions."""
+
+
+class Brought(NamedTuple):
+    """A page whose links wait to be admitted. `hops`, `chain` and `seed` are for the target of a redirect."""
+
+    row: Row
+    found: Found
+    hops: int
+    chain: tuple[int, ...]
+    seed: bool
+    moved_to: str
 
 
 class Intake:
@@ -34,28 +51,36 @@ class Intake:
         books: Books,
         queues: Queues,
         seeds: Seeds,
-        seen: ExactSeen,
+        met: Met,
         fingerprint: Callable[[str], int],
         snapshot: Snapshot,
     ) -> None:
-        self._books, self._queues, self._seeds, self._seen, self._fingerprint = books, queues, seeds, seen, fingerprint
-        self._deep = books.config.max_depth >= 0
+        self._books, self._queues, self._seeds, self._met, self._fingerprint = books, queues, seeds, met, fingerprint
+        self._deep = met.deep
         self._refused, self._refused_count = snapshot.refused, snapshot.refused_count
         self._rules = snapshot.rules
+        self._waiting: list[Brought] = []
+        self._only_counted: dict[int, str] = {}
+        """Fingerprints (with texts) of this question that left no row: they are new when they come again."""
 
     def seeds(self, requests: Iterable[Request]) -> int:
         """Admit seeds, whatever the scope. Returns how many were not known before."""
-        added = 0
-        for request in requests:
-            fp = self._fingerprint(request.url)
-            if not self._seen.first(fp, request.depth):
-                continue
-            id = self._admit(fp, without_userinfo(request.url), request.kind, request.depth, 0, 0, 0, "")
-            self._seeds.ids.add(id)
-            if request.guessed:
-                self._seeds.guess(id)
-            added += 1
+        self.admit()
+        requests, added = iter(requests), 0
+        while some := list(islice(requests, SEEDS_AT_ONCE)):
+            fps = [self._fingerprint(request.url) for request in some]
+            new = self._met.first_many(fps, [request.url for request in some], [request.depth for request in some])
+            for fp, request, is_new in zip(fps, some, new, strict=True):
+                if is_new:
+                    self._admit_seed(fp, request)
+                    added += 1
         return added
+
+    def _admit_seed(self, fp: int, request: Request) -> None:
+        id = self._admit(fp, without_userinfo(request.url), request.kind, request.depth, 0, 0, 0, "")
+        self._seeds.ids.add(id)
+        if request.guessed:
+            self._seeds.guess(id)
 
     def links(self, row: Row, s: Settlement) -> None:
         """Links of a page, or the one target of a redirect, in the batch of the visit that brought them."""
@@ -63,63 +88,109 @@ class Intake:
         if not found.edges and not found.new:
             return
         books.batch.links.append((row.id, 1, found.flat, found.edges))
-        hops, chain = 0, ()  # type: tuple[int, tuple[int, ...]]
-        is_seed = row.id in self._seeds.ids
-        if s.outcome == Outcome.MOVED:
-            if row.kind == ROBOTS:
-                return  # followed as a request of its own kind
-            hops, chain = row.hops + 1, (*books.chains.get(row.id, ()), row.fp)
-            if is_seed:
-                self._seeds.widen(row, s.moved_to)
-        new = self._new_links(found, row)
+        if s.outcome != Outcome.MOVED:
+            if found.new or self._deep:
+                self._waiting.append(Brought(row, found, 0, (), False, ""))
+        elif row.kind != ROBOTS:  # that is followed as a request of its own kind
+            chain = (*books.chains.get(row.id, ()), row.fp)
+            self._waiting.append(Brought(row, found, row.hops + 1, chain, row.id in self._seeds.ids, s.moved_to))
+
+    def admit(self) -> None:
+        """What the pages so far have brought becomes rows, in order."""
+        if not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, []
+        fresh = self._new_or_shallower(waiting) if self._deep else self._new(waiting)
+        for brought, new in zip(waiting, fresh, strict=True):
+            self._take_in(brought, new)
+        if self._only_counted:
+            self._met.forget(self._only_counted)
+            self._only_counted = {}
+
+    def _take_in(self, brought: Brought, new: list[NewLink]) -> None:
+        row, found, hops, chain, seed, moved_to = brought
+        books, refusal = self._books, self._seeds.refusal
+        if seed:
+            self._seeds.widen(row, moved_to)
+        deeper, id = row.depth + 1, row.id
         for link in new:
-            depth = row.depth + (link.kind not in FLAT_KINDS)
-            id = self._admit(
-                link.fp, link.url, link.kind, depth, hops, row.id, link.score, link.rule and self._seeds.refusal(link)
-            )
-            if id and chain:
-                books.chains[id] = chain
-                if is_seed:
-                    self._seeds.ids.add(id)
+            depth = row.depth if link.kind._value_ in FLAT else deeper
+            added = self._admit(link.fp, link.url, link.kind, depth, hops, id, link.score, link.rule and refusal(link))
+            if added and chain:
+                books.chains[added] = chain
+                if seed:
+                    self._seeds.ids.add(added)
         if self._refused and len(new) != len(found.new):
             self._readmit(found.new, new, row)
 
-    def _new_links(self, found: Found, row: Row) -> list[NewLink]:
-        """Links that nobody has met before."""
-        if self._deep:
-            self._books.batch.settled.append((row.id, row.depth))
-            return self._new_or_shallower(found, row.depth)
-        first = self._seen.add_many([link.fp for link in found.new])
-        return [link for link, is_first in zip(found.new, first, strict=True) if is_first]
+    # --- what is new ------------------------------------------------------------------------------------------------
 
-    def _new_or_shallower(self, found: Found, depth: int) -> list[NewLink]:
+    def _new(self, waiting: list[Brought]) -> Iterator[list[NewLink]]:
+        """Of each page the links that nobody has met before."""
+        links = [link for brought in waiting for link in brought.found.new]
+        new = self._met.first_many([link.fp for link in links], [link.url for link in links])
+        at = 0
+        for brought in waiting:
+            some = brought.found.new
+            first, at = new[at : at + len(some)], at + len(some)
+            yield [link for link, is_new in zip(some, first, strict=True) if is_new or self._counted_before(link.fp)]
+
+    def _counted_before(self, fp: int) -> bool:
+        """A page of the same question brought it and it was only counted: it is as new as it was then."""
+        return bool(self._only_counted) and self._only_counted.pop(fp, None) is not None
+
+    def _new_or_shallower(self, waiting: list[Brought]) -> Iterator[list[NewLink]]:
         """With a depth limit every edge counts: a URL met again at a smaller depth is relaxed by the store."""
-        edges = array("Q", found.edges)
-        texts = {link.fp: link for link in found.new}
-        first: list[NewLink] = []
-        for part, at in ((edges[: found.flat], depth), (edges[found.flat :], depth + 1)):
-            new, shallower = self._seen.lower_many(part, min(at, DEPTH_TOP))
-            self._books.batch.relax += [(fp - BIAS, at) for fp in shallower]
-            for fp in new:
-                if fp in texts:
-                    first.append(texts[fp])
-                else:
-                    self._seen.discard(fp)  # only counted so far (too many refused): its text was dropped
-        return first
+        books, edges, depths = self._books, list[np.ndarray[tuple[int], np.dtype[np.uint64]]](), list[int]()
+        for row, found, *_ in waiting:
+            edges.append(np.frombuffer(found.edges, np.uint64))
+            depths += [row.depth] * found.flat + [row.depth + 1] * (len(edges[-1]) - found.flat)
+        fps, at = np.concatenate(edges), np.array(depths, np.int64)
+        order = np.lexsort((at, fps))
+        starts = np.flatnonzero(np.diff(fps[order], prepend=fps[order][:1] ^ np.uint64(1)))
+        keys, least = fps[order[starts]], at[order[starts]]
+        new, shallower = self._met.lower(keys, least)
+        signed = (keys[shallower] ^ np.uint64(BIAS)).view(np.int64)
+        books.batch.relax += zip(signed.tolist(), least[shallower].tolist(), strict=True)
+        nearest = dict(zip(keys[new].tolist(), least[new].tolist(), strict=True))
+        is_new = np.zeros(len(fps), np.bool_)
+        is_new[order] = np.repeat(new, np.diff(starts, append=len(fps)))
+        taken, begin = set[int](), 0
+        for brought, some in zip(waiting, edges, strict=True):
+            end = begin + len(some)
+            books.batch.settled.append((brought.row.id, brought.row.depth))
+            yield self._with_text(brought, some[is_new[begin:end]].tolist(), nearest, taken)
+            begin = end
+        self._only_counted |= dict.fromkeys(
+            nearest.keys() - taken, ""
+        )  # their texts were dropped when they were counted
+
+    def _with_text(self, brought: Brought, fps: list[int], nearest: dict[int, int], taken: set[int]) -> list[NewLink]:
+        """New links of one page, in the order of its edges; those that a later page has at a smaller depth are relaxed."""
+        texts = {link.fp: link for link in brought.found.new} if fps else {}
+        new = []
+        for fp in fps:
+            if (link := texts.get(fp)) is not None and (fp not in taken or self._counted_before(fp)):
+                taken.add(fp)
+                new.append(link)
+                if nearest[fp] < brought.row.depth + (link.kind not in FLAT_KINDS):
+                    self._books.batch.relax.append((fp - BIAS, nearest[fp]))
+        return new
 
     # --- a link becomes a row ---------------------------------------------------------------------------------------
 
     def _admit(self, fp: int, url: str, kind: Kind, depth: int, hops: int, parent: int, score: int, rule: str) -> int:
         """A URL met for the first time becomes a row: queued, too deep or refused. Returns its id (0: only counted)."""
         books = self._books
-        batch, host = books.batch, books.host(origin(url))
+        batch, name = books.batch, origin(url)
+        host = books.ids.get(name) or books.id_of(name)
         batch.empty = False
         rule_id = self._rule(rule) if rule else 0
         if rule and self._refused_count >= books.config.refused_max:
-            self._count_refused(fp, rule_id, host, url)
+            self._count_refused(fp, rule_id, name, url)
             return 0
         books.url_id = id = books.url_id + 1
-        state, name = "queued", kind.value
+        state, why = "queued", kind._value_  # `value` is a call
         if rule:
             state = "refused"
             self._refused[fp] = id
@@ -127,12 +198,12 @@ class Intake:
             batch.rule_counts[rule_id] += 1
         elif self._deep and depth > books.config.max_depth:
             state, rule_id = "too_deep", self._rule("max_depth")
-        elif url.endswith("/robots.txt") and url == host.origin + "/robots.txt" and not books.config.no_robots:
-            name = ROBOTS
-        batch.urls.append((id, fp - BIAS, host.id, url, name, depth, hops, parent, score, state, rule_id, 0.0))
+        elif url.endswith("/robots.txt") and url == name + "/robots.txt" and not books.config.no_robots:
+            why = ROBOTS
+        batch.urls.append((id, fp - BIAS, host, url, why, depth, hops, parent, score, state, rule_id, 0.0))
         if state == "queued":
-            batch.found += name != ROBOTS
-            self._queues.put(host, Row(id, fp, url, name, depth, hops, parent, score, 0, ""))
+            batch.found += why != ROBOTS
+            self._queues.put(host, name, (id, fp, url, why, depth, hops, parent, score, 0, ""))
         return id
 
     def _rule(self, text: str) -> int:
@@ -142,13 +213,13 @@ class Intake:
             self._books.batch.rules.append((id, text, self._books.clock.wall()))
         return id
 
-    def _count_refused(self, fp: int, rule: int, host: Host, url: str) -> None:
+    def _count_refused(self, fp: int, rule: int, name: str, url: str) -> None:
         """Too many are stored one by one: count it, keep a few examples per rule and host."""
         batch = self._books.batch
         batch.rule_counts[rule] += 1
-        count, examples = batch.refused_counts.get((rule, host.origin), (0, []))
-        batch.refused_counts[rule, host.origin] = (count + 1, [*examples, url][:EXAMPLES_MAX])
-        self._seen.discard(fp)
+        count, examples = batch.refused_counts.get((rule, name), (0, []))
+        batch.refused_counts[rule, name] = (count + 1, [*examples, url][:EXAMPLES_MAX])
+        self._only_counted[fp] = url
 
     # --- refused before, wanted now ---------------------------------------------------------------------------------
 
@@ -191,4 +262,5 @@ class Intake:
         self._refused_count -= 1
         if state == "queued":
             books.batch.found += 1
-            self._queues.put(books.host(origin(url)), Row(id, fp, url, kind, depth, 0, parent, 0, 0, ""))
+            name = origin(url)
+            self._queues.put(books.id_of(name), name, (id, fp, url, kind, depth, 0, parent, 0, 0, ""))

@@ -29,13 +29,17 @@ class Judge:
         """A visit came back: its host learns from it, and its URL is settled, waits, or is queued as it was."""
         now = self._books.clock.monotonic()
         if self._outage.ours(held, s, now):
+            self._manners.addresses.lost(held.host)
             self._queues.put_back(held.host, held.row)
         else:
             self._manners.learn(held, s, now)
             if s.reason in RETRYABLE and self._again(held, s, now):
                 self._settling.retry(held, s, self._wait(held, s), now)
             else:
+                self._manners.budgets.linked(held.host, s.found.sites)
                 self._settling.finish(held.host, held.row, s, held.lease)
+                if held.row.kind != ROBOTS:
+                    self._manners.budgets.settled(held.host, s)
         self._queues.wake(held.host)
 
     def _again(self, held: Held, s: Settlement, now: float) -> bool:

@@ -31,6 +31,10 @@ class Ledger:
         self.on_commit: Callable[[list[int]], None] = lambda pages: None
         self.on_requeued: Callable[[Iterable[int]], None] = lambda hosts: None
         """Host ids of URLs that a commit brought within the depth limit."""
+        self.before_cut: Callable[[], None] = lambda: None
+        """What the batch's visits have brought and is not in it yet comes in."""
+        self.after_cut: Callable[[], None] = lambda: None
+        """The store has everything accepted so far: the moment to ask it something."""
         self._under_way = 0
         self._later: Callable[[float, Callable[[], None]], Any] | None = None
         self._timer: Any = None
@@ -59,6 +63,7 @@ class Ledger:
 
     def cut(self) -> None:
         """Hand the batch to the store. The state of its hosts is taken now, with everything accepted so far in it."""
+        self.before_cut()
         books, batch = self._books, self._books.batch
         if self.error is not None or (batch.empty and not batch.opened and not self.relaxing):
             return
@@ -72,6 +77,7 @@ class Ledger:
         self.committing += 1
         self._under_way += len(batch.pages)
         self._store.commit(batch, lambda result: self._committed(batch, result))
+        self.after_cut()
 
     def _on_timer(self) -> None:
         self._timer = None

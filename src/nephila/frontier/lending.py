@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from nephila.frontier.batch import ROBOTS, Row
 from nephila.frontier.books import Books, Held
-from nephila.frontier.host import Host
+from nephila.frontier.host import Address, Host
 from nephila.frontier.manners import Manners
 from nephila.frontier.permission import Permission
 from nephila.frontier.queues import Queues
@@ -23,29 +25,50 @@ class Lending:
         self._books, self._clock, self._manners = books, books.clock, manners
         self._permission, self._queues, self._settling = permission, queues, settling
 
-    def serve(self, host: Host, room: int, now: float, worker: int, leases: list[Lease]) -> None:
-        """Append what a host that is due gives out, at most `room` leases; then it stands in the heap for its next time."""
-        if host.extra and self._manners.capacity(host) > 0:
+    def serve(self, due: Host | Address, room: int, now: float, worker: int, leases: list[Lease]) -> None:
+        """Append what a host that is due gives out, at most `room` leases; then it stands in the heap for its next time. The
+        turn of an address is that of the first host in line for it."""
+        if isinstance(due, Host):
+            self._serve(due, self._manners.addresses.waits, room, now, worker, leases)
+        else:
+            if (host := self._manners.addresses.next_of(due, now)) is not None:
+                self._serve(host, lambda host, now: False, room, now, worker, leases)
+            self._manners.addresses.line_up(due, now)
+
+    def _serve(
+        self, host: Host, waits: Callable[[Host, float], bool], room: int, now: float, worker: int, leases: list[Lease]
+    ) -> None:
+        extra = bool(host.extra) and self._manners.capacity(host) > 0
+        if host.verdict and not extra:
+            self._settling.end_queued(host, now)
+        elif self._manners.budgets.holds(host):
+            pass
+        elif waits(host, now):
+            return
+        elif extra:
             leases.append(self.lease(host, host.extra.pop(), now, worker))
         elif self._permission.wanted(host):
             if not host.robots_asked:
                 leases.append(self.lease(host, self._permission.ask(host), now, worker))
-            return
-        elif host.verdict:
-            self._settling.end_queued(host, now)
-        elif self._manners.waits_for_address(host, now):
             return
         else:
             self._serve_urls(host, room, now, worker, leases)
         self._queues.wake(host)
 
     def _serve_urls(self, host: Host, room: int, now: float, worker: int, leases: list[Lease]) -> None:
-        paced, free = self._manners.pause(host) > 0, self._manners.capacity(host)
-        for _ in range(min(room, free, 1) if paced else min(room, free)):
+        paced = self._manners.pause(host) > 0
+        free = min(self._manners.capacity(host), self._share(room, now))
+        free = min(free, self._manners.addresses.room(host), self._manners.budgets.room(host))
+        for _ in range(min(free, 1) if paced else free):
             if (row := host.pop_ready(now)) is None:
                 break
             leases.append(self.lease(host, row, now, worker, paced=paced))
         self._queues.refill(host)
+
+    def _share(self, room: int, now: float) -> int:
+        """How much of the room a host without pause may take: all, unless others are due, too."""
+        due = self._books.heap.next_due()
+        return room if due is None or due > now else max(1, room // (1 + len(self._books.heap)))
 
     def lease(self, host: Host, row: Row, now: float, worker: int, *, paced: bool = True) -> Lease:
         """One row goes out to a worker; it comes back by `take_back`."""
@@ -64,18 +87,22 @@ class Lending:
             row.unread,
             paced,
             1 if page else 0,
+            self._manners.addresses.resolution(host),
         )
+        host.home = worker if books.config.per_host == 1 else 0
         if page:
             books.leased_pages += 1
             host.held.add(row.id)
             host.robots_used = True
+            self._manners.budgets.sent(host)
         books.leases[row.id] = Held(lease, row, host, now, worker, self._manners.sent(host, now))
         return lease
 
     def take_back(self, lease_id: int) -> Held:
         """The lease is no longer out, whatever becomes of its URL. KeyError: it was not."""
         held = self._books.leases.pop(lease_id)
-        self._books.leased_pages -= held.row.kind != ROBOTS
-        for host in self._manners.returned(held, self._clock.monotonic()):
-            self._queues.wake(host)
+        if held.row.kind != ROBOTS:
+            self._books.leased_pages -= 1
+            self._manners.budgets.returned(held.host)
+        self._manners.returned(held, self._clock.monotonic())
         return held

@@ -1,17 +1,17 @@
 """Manners: how fast a host is asked, and when it is left alone. The numbers come from `patience`, the clocks are here.
 
-A host has one clock (`due`); hosts behind one address share a second. Errors make both slower and never faster.
+A host has one clock (`due`); hosts behind one address share a second (`addresses`). Errors make both slower and never faster.
 """
 
 from __future__ import annotations
 
 from nephila.frontier import patience
+from nephila.frontier.addresses import Addresses, Directory
 from nephila.frontier.books import Books, Held
+from nephila.frontier.budget import Budgets
 from nephila.frontier.host import Address, Host
 from nephila.types import HOST_FAILURES, Outcome, Settlement
 
-ADDRESS_MAX = 8
-"""Requests at once to one IP address."""
 CLEAN_VISITS = 20
 """Good answers in a row after which a penalty shrinks."""
 PARKED_MAX_S = 30 * 86_400.0
@@ -21,9 +21,10 @@ PARKED_MAX_S = 30 * 86_400.0
 class Manners:
     """Pauses, penalties and silence of hosts."""
 
-    def __init__(self, books: Books, network: patience.Network) -> None:
+    def __init__(self, books: Books, network: patience.Network, directory: Directory | None = None) -> None:
         self._books, self._clock, self._network = books, books.clock, network
-        self._addresses: dict[str, Address] = {}
+        self.addresses = Addresses(books, directory)
+        self.budgets = Budgets(books)
 
     # --- how fast ---------------------------------------------------------------------------------------------------
 
@@ -52,24 +53,6 @@ class Manners:
         """How many more leases a host may have out; a host in trouble is probed with one."""
         return (1 if host.failures or host.refusals else self._books.config.per_host) - host.leased
 
-    def waits_for_address(self, host: Host, now: float) -> bool:
-        """The IP address is busy: the host comes back when a visit there settles, or when its clock is due."""
-        address = self._address(host)
-        if address is None:
-            return False
-        if address.in_flight >= ADDRESS_MAX:
-            address.waiting.append(host)
-            return True
-        if address.due > now:
-            self._books.heap.push(host, address.due)
-            return True
-        return False
-
-    def _address(self, host: Host) -> Address | None:
-        if not host.ip or host.private or self._books.config.delay == "0":
-            return None
-        return self._addresses.setdefault(host.ip, Address())
-
     # --- a lease goes out, a visit comes back -----------------------------------------------------------------------
 
     def sent(self, host: Host, now: float) -> Address | None:
@@ -78,23 +61,16 @@ class Manners:
         pause = self.pause(host)
         if pause:
             host.due = now + pause
-        address = self._address(host)
-        if address:
-            address.in_flight += 1
-            address.due = now + pause / 4
-        return address
+        return self.addresses.sent(host, pause, now)
 
-    def returned(self, held: Held, now: float) -> list[Host]:
-        """A lease is back, however it went. Returns hosts that waited for the address."""
-        host, address = held.host, held.address
+    def returned(self, held: Held, now: float) -> None:
+        """A lease is back, however it went."""
+        host = held.host
         host.leased -= 1
         if held.lease.paced and self._books.config.per_host == 1:
             host.due = max(host.due, now + self.pause(host))
-        if address is None:
-            return []
-        address.in_flight -= 1
-        waiting, address.waiting = address.waiting, []
-        return waiting
+        if held.address is not None:
+            self.addresses.returned(held.address, now)
 
     def learn(self, held: Held, s: Settlement, now: float) -> None:
         """What a visit says about its host: how fast it is, whether it answers, whether it asks for silence."""
@@ -103,9 +79,10 @@ class Manners:
             self._take_back(held)
             return
         self._books.dirty(host)
-        host.ip = s.ip or host.ip
-        if s.ip and not host.answered and patience.is_private(s.ip):
-            host.private = True
+        if s.ip and not self._books.config.proxy:  # behind a proxy the address is the proxy's
+            host.ip = s.ip
+            if not host.answered and patience.is_private(s.ip):
+                host.private = True
         host.ttfb = patience.smoothed(host.ttfb, s.ttfb, good=0 < s.status < 400)
         if s.reason in HOST_FAILURES:
             self._failed(host, held, now)
@@ -123,6 +100,7 @@ class Manners:
             held.host.due = held.started
         if held.address and held.address.due <= held.started + self.pause(held.host) / 4:
             held.address.due = held.started
+            self.addresses.line_up(held.address, self._clock.monotonic())
 
     # --- trouble ----------------------------------------------------------------------------------------------------
 
@@ -131,6 +109,7 @@ class Manners:
             return  # it was under way when the failure was noted: one outage, counted once
         c = self._books.config
         host.failures, host.failed_at = host.failures + 1, now
+        self.addresses.lost(host)
         wait = patience.backoff(host.failures, c.retry_wait_s, c.retry_wait_max_s, self._books.rng)
         host.backoff_until = max(host.backoff_until, now + wait)
         most = c.host_failures_max if host.answered else c.tries

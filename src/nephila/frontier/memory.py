@@ -7,8 +7,10 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from nephila.frontier import order
-from nephila.frontier.batch import BIAS, Batch, Committed, Refill, Refused, Row, Snapshot
+from nephila.frontier.batch import BIAS, Ask, Batch, Committed, Refill, Refused, Row, Snapshot
 
 URL = ("id", "fp", "host", "url", "kind", "depth", "hops", "parent", "score", "state", "rule", "due")
 VISIT = ("id", "url", "round", "started", "outcome", "reason")
@@ -33,6 +35,7 @@ class MemoryStore:
         self.visits: list[tuple[Any, ...]] = []
         self.attempts: list[tuple[Any, ...]] = []
         self.items: list[tuple[int, int, int, str]] = []
+        self.site_links: list[tuple[str, str]] = []
         self.hosts: dict[int, dict[str, Any]] = {}
         self.rules: dict[int, str] = {}
         self.rule_counts: Counter[int] = Counter()
@@ -42,16 +45,16 @@ class MemoryStore:
 
     def load(self, seen: Any) -> Snapshot:
         if self.urls:
-            seen.load((u["fp"] + BIAS, u["depth"]) for u in self.urls.values())
+            self._tell(seen)
         queued = [u for u in self.urls.values() if u["state"] == "queued"]
         pages = [u for u in queued if u["kind"] != "robots"]
         final = [v for v in self.visits if self.urls[v[1]]["kind"] != "robots"]
         outcomes = Counter(v[4] for v in final)
         return Snapshot(
             dict(self.meta),
-            [dict(host) for host in self.hosts.values()],
-            dict(Counter(u["host"] for u in pages)),
-            [(u["host"], _row(u)) for u in queued if u["kind"] == "robots"],
+            [(h["id"], h["origin"], h["due"], h["parked_until"], h["state"]) for h in self.hosts.values()],
+            list(Counter(u["host"] for u in pages).items()),
+            [(self.hosts[u["host"]]["origin"], _row(u)) for u in queued if u["kind"] == "robots"],
             {u["fp"] + BIAS: u["id"] for u in self.urls.values() if u["state"] == "refused"},
             {text: id for id, text in self.rules.items()},
             list(self.cookies.values()),
@@ -66,7 +69,18 @@ class MemoryStore:
             0,
             {u["id"]: self._chain(u) for u in queued if u["hops"]},
             [u["id"] for u in pages if u["parent"] == 0],
+            lambda: ([(h["id"], h["origin"], h["pages"]) for h in self.hosts.values()], self.site_links),
         )
+
+    def _tell(self, seen: Any) -> None:
+        rows = list(self.urls.values())
+        fps = np.array([u["fp"] + BIAS for u in rows], np.uint64)
+        if seen.of_text:
+            seen.add_many([u["url"] for u in rows])
+        elif self._max_depth >= 0:
+            seen.add_many(fps, np.array([min(u["depth"], 255) for u in rows], np.uint8))
+        else:
+            seen.add_many(fps)
 
     def commit(self, batch: Batch, done: Callable[[Committed | BaseException], None]) -> None:
         self.hosts.update({id: _new_host(id, origin) for id, origin in batch.hosts_new})
@@ -84,6 +98,7 @@ class MemoryStore:
         self.visits += batch.visits
         self.attempts += batch.attempts
         self.items += batch.items
+        self.site_links += batch.site_links
         for id, _, flat, edges in batch.links:
             self.links[id] = (flat, edges)
         for told in batch.host_rows:
@@ -99,13 +114,19 @@ class MemoryStore:
         self.meta.update(batch.meta)
         done(Committed(self._relax(batch), 0))
 
-    def refill(self, host: int, limit: int, wall: float, done: Callable[[Refill | BaseException], None]) -> None:
+    def fetch(
+        self, asked: list[Ask], limit: int, wall: float, done: Callable[[list[Refill] | BaseException], None]
+    ) -> None:
+        done([self._first(ask, limit, wall) for ask in asked])
+
+    def _first(self, ask: Ask, limit: int, wall: float) -> Refill:
         queued = [
-            u for u in self.urls.values() if u["host"] == host and u["state"] == "queued" and u["kind"] != "robots"
+            u for u in self.urls.values() if u["host"] == ask.host and u["state"] == "queued" and u["kind"] != "robots"
         ]
-        ready = sorted((u for u in queued if u["due"] <= wall), key=lambda u: self._key(u["depth"], u["id"]))[:limit]
+        ready = sorted((u for u in queued if u["due"] <= wall), key=lambda u: self._key(u["depth"], u["id"]))
         later = [u["due"] for u in queued if u["due"] > wall]
-        done(Refill([_row(u) for u in ready], min(later, default=0.0)))
+        host = dict(self.hosts[ask.host]) if ask.waking else None
+        return Refill([_row(u) for u in ready[:limit]], min(later, default=0.0), host)
 
     def stored(self, state: str, done: Callable[[list[Refused] | BaseException], None]) -> None:
         rows = [u for u in self.urls.values() if u["state"] == state]

@@ -47,8 +47,9 @@ class Outage:
         return self.network.offline or now < self._forgive_until
 
     def _failed(self, held: Held, s: Settlement, now: float) -> None:
-        hosts = self._books.hosts
-        active = sum(1 for h in hosts.values() if h.queued) if len(hosts) < FEW_HOSTS else FEW_HOSTS
+        books, active = self._books, FEW_HOSTS
+        if len(books.ids) < FEW_HOSTS:
+            active = sum(1 for h in books.by_id.values() if h.queued) + sum(1 for n in books.asleep.queued if n)
         if self.network.failed(held.host.origin, s.ip, active, now):
             self.probe_due = now + self._books.config.offline_probe_s
             self._books.watch.run(False)
@@ -61,6 +62,8 @@ class Outage:
 
     def _spread(self, now: float) -> None:
         """Every host comes due within one pause from now, not all at once, and without the blame of the outage."""
+        self._manners.addresses.recovered()
+        self._books.asleep.forgive()
         for host in self._books.hosts.values():
             if host.failures and not host.refusals:  # silence that was asked for stays
                 host.backoff_until = 0.0
@@ -95,6 +98,7 @@ class Outage:
         for host in sorted(alive, key=lambda h: not h.answered):
             if _is_free(host, now) and (lease := self._probe_host(host, now, worker)) is not None:
                 return [lease]
+        self._queues.fetch()
         return []
 
     def _probe_host(self, host: Host, now: float, worker: int) -> Lease | None:

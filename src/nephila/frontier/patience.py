@@ -68,6 +68,8 @@ def is_private(host: str) -> bool:
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
+    if not name[-1:].isdigit() and ":" not in name:
+        return False  # no address: asking for the reason costs more than the rest of a host
     try:
         return not ipaddress.ip_address(name).is_global
     except ValueError:

@@ -12,8 +12,8 @@ from nephila.frontier.batch import BIAS, ROBOTS, Row
 from nephila.frontier.books import Books
 from nephila.frontier.host import Host
 from nephila.frontier.manners import Manners
+from nephila.frontier.met import Met
 from nephila.frontier.seeds import Seeds, nobody_listens
-from nephila.frontier.seen.exact import ExactSeen
 from nephila.types import Outcome, RobotsFile, Settlement
 from nephila.url.parse import origin
 
@@ -27,10 +27,10 @@ class Permission:
     """Which rules a host has, and who waits for whose. It wakes nobody itself: hosts that learned something are stirred."""
 
     def __init__(
-        self, books: Books, manners: Manners, seeds: Seeds, seen: ExactSeen, fingerprint: Callable[[str], int]
+        self, books: Books, manners: Manners, seeds: Seeds, met: Met, fingerprint: Callable[[str], int]
     ) -> None:
         self._books, self._clock, self._manners, self._seeds = books, books.clock, manners, seeds
-        self._seen, self._fingerprint = seen, fingerprint
+        self._met, self._fingerprint = met, fingerprint
         self._answers_for: dict[int, Host] = {}
         """robots.txt requests of one host that were redirected to another one → who asked"""
 
@@ -57,6 +57,14 @@ class Permission:
             host.robots_row = row
         self._books.stirred[host] = None
 
+    def woken(self, host: Host) -> None:
+        """A host is awake; those that asked meanwhile for its rules have them, if it does."""
+        if host.waiters and host.robots is not None:
+            waiting, host.waiters = host.waiters, []
+            age = max(host.robots_expires - self._clock.wall(), AGE_MIN_S)
+            for other in waiting:
+                self._known(other, host.robots, age, _elsewhere(host.robots))
+
     def put_back(self, host: Host, row: Row) -> None:
         """The request did not come to an end: it is made again."""
         if row.id in self._answers_for:
@@ -65,10 +73,11 @@ class Permission:
             host.robots_row, host.robots_asked = row, False
 
     def _new_row(self, host: Host, url: str, hops: int, parent: int) -> Row:
-        books, fp, salt = self._books, self._fingerprint(url), 0
-        while not self._seen.first(fp, 0):
+        books, fp, salt, text = self._books, self._fingerprint(url), 0, url
+        while not self._met.first(fp, text):
             salt += 1
-            fp = self._fingerprint(f"{url} {self._clock.wall()} {salt}")
+            text = f"{url} {self._clock.wall()} {salt}"
+            fp = self._fingerprint(text)
         books.url_id += 1
         row = Row(books.url_id, fp, url, ROBOTS, 0, hops, parent, 0, 0, "")
         books.batch.urls.append((row.id, fp - BIAS, host.id, url, row.kind, 0, hops, parent, 0, "queued", 0, 0.0))

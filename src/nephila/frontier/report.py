@@ -13,7 +13,7 @@ from nephila.frontier.patience import Network
 from nephila.types import Outcome
 
 HOSTS_MAX = 5
-"""Hosts that are named: those that will take longest."""
+"""Hosts that are named: those that will take longest, of the ones that are awake."""
 REASONS_MAX = 10
 
 

@@ -27,14 +27,17 @@ from typing import Any
 
 from nephila.clock import Clock
 from nephila.config import Config
+from nephila.frontier.addresses import Directory
 from nephila.frontier.batch import Snapshot, Store
 from nephila.frontier.books import Books, Ended
 from nephila.frontier.ending import Ending
+from nephila.frontier.host import Host
 from nephila.frontier.intake import Intake
 from nephila.frontier.judge import Judge
 from nephila.frontier.ledger import Ledger
 from nephila.frontier.lending import Lending
 from nephila.frontier.manners import Manners
+from nephila.frontier.met import Met
 from nephila.frontier.outage import Outage
 from nephila.frontier.patience import Network
 from nephila.frontier.permission import Permission
@@ -42,7 +45,7 @@ from nephila.frontier.queues import Queues
 from nephila.frontier.report import report
 from nephila.frontier.restore import restore
 from nephila.frontier.seeds import Seeds
-from nephila.frontier.seen.exact import ExactSeen
+from nephila.frontier.seen.door import Seen
 from nephila.frontier.settling import Settling
 from nephila.frontier.steering import Steering
 from nephila.frontier.suspects import Suspects
@@ -61,12 +64,13 @@ class Scheduler:
         store: Store,
         snapshot: Snapshot,
         *,
-        seen: ExactSeen,
+        seen: Seen,
         scope: ScopeSpec,
         fingerprint: Callable[[str], int],
         clock: Clock,
         rng: random.Random,
         note: Callable[..., None] = lambda event, **fields: None,
+        directory: Directory | None = None,
     ) -> None:
         self.on_change: Callable[[], None] = lambda: None
         """Called when something may be due that was not, and when it is over."""
@@ -79,21 +83,26 @@ class Scheduler:
         self._books = books = Books(config, snapshot, clock, rng, note)
         self._ledger = ledger = Ledger(books, store, snapshot)
         self._seeds = seeds = Seeds(books, scope, snapshot)
-        self._manners = manners = Manners(books, network)
-        permission = Permission(books, manners, seeds, seen, fingerprint)
+        self._manners = manners = Manners(books, network, directory)
+        met = Met(seen, deep=config.max_depth >= 0)
+        permission = Permission(books, manners, seeds, met, fingerprint)
         self._queues = queues = Queues(books, store, ledger, manners, permission)
-        self._intake = Intake(books, queues, seeds, seen, fingerprint, snapshot)
+        self._intake = Intake(books, queues, seeds, met, fingerprint, snapshot)
         self._settling = Settling(books, ledger, queues, permission, self._intake, seeds)
         self._lending = Lending(books, manners, permission, queues, self._settling)
         self._suspects = Suspects(books, self._lending)
         self._outage = Outage(books, network, manners, permission, queues, self._lending)
         self._judge = Judge(books, manners, queues, self._outage, seeds, self._settling)
-        self._ending = Ending(books, ledger, self._suspects)
+        self._ending = Ending(books, ledger, self._suspects, manners.budgets)
         self._steering = Steering(books, ledger, network, manners, queues)
-        books.on_change, books.check_end = lambda: self.on_change(), self._ending.check
+        books.on_change = lambda: self.on_change()
         ledger.on_commit, ledger.hold = lambda pages: self.on_commit(pages), lambda: self.hold()
-        ledger.on_requeued = queues.requeue
-        restore(books, manners, queues, snapshot)
+        manners.addresses.on_found = self._found
+        manners.budgets.load(snapshot)
+        ledger.on_requeued, ledger.before_cut, ledger.after_cut = queues.requeue, self._intake.admit, queues.send
+        restore(books, queues, snapshot)
+        queues.fetch()
+        books.check_end = self._ending.check
         if not books.paused:
             books.watch.run(True)
 
@@ -124,13 +133,19 @@ class Scheduler:
 
     def _grant(self, room: int, now: float, worker: int) -> list[Lease]:
         leases: list[Lease] = []
-        while len(leases) < room and not self._ending.over_budget() and not self._ledger.full():
-            if (host := self._books.heap.pop_due(now)) is None:
-                break
-            self._lending.serve(host, room - len(leases), now, worker, leases)
+        self._serve(leases, room, now, worker)
+        if len(leases) < room and self._queues.fetch():
+            self._serve(leases, room, now, worker)
         if not leases:
             self._ending.check()
         return leases
+
+    def _serve(self, leases: list[Lease], room: int, now: float, worker: int) -> None:
+        """Hosts that are due give out what they may, until there is no more room."""
+        while len(leases) < room and not self._ending.over_budget() and not self._ledger.full():
+            if (host := self._books.heap.pop_due(now, worker)) is None:
+                break
+            self._lending.serve(host, room - len(leases), now, worker, leases)
 
     def _probe(self, now: float, worker: int) -> list[Lease]:
         if ended := self._outage.given_up(now):
@@ -163,7 +178,8 @@ class Scheduler:
             return None
         if (due := self._suspects.next_due(now)) is not None:
             return due if due > now else None
-        return self._books.heap.next_due()
+        dues = (self._books.heap.next_due(), self._queues.next_due())
+        return min((due for due in dues if due is not None), default=None)
 
     def accept(self, settlements: Iterable[Settlement], worker: int = 0) -> None:
         """Take visits back, in the order of their arrival. From here on they count; their batch commits them together."""
@@ -171,9 +187,16 @@ class Scheduler:
             return
         for settlement in settlements:
             self._judge.take(self._lending.take_back(settlement.lease), settlement)
+        self._intake.admit()
+        self._queues.stir()
         if self._seeds.widened:
             self._intake.look_again(self._store, self._ledger, self._looked_again)
         self._ledger.tend()
+
+    def _found(self, host: Host) -> None:
+        """Where a host is has been looked up."""
+        self._queues.wake(host)
+        self._books.on_change()
 
     def _looked_again(self) -> None:
         self._queues.stir()
@@ -249,6 +272,7 @@ class Scheduler:
     def attach(self, call_later: Callable[[float, Callable[[], None]], Any]) -> None:
         """The event loop's timer: from now on commits come in batches, not after every call."""
         self._ledger.attach(call_later)
+        self._manners.addresses.begin()
 
     async def flush(self) -> None:
         """Returns when everything accepted so far is committed."""

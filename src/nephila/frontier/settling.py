@@ -43,6 +43,7 @@ class Settling:
         books.chains.pop(row.id, None)
         books.alone.pop(row.id, None)
         if row.kind == ROBOTS:
+            self._intake.admit()
             self._permission.settled(host, row, s)
         else:
             self._end_seed(row, s)
@@ -98,6 +99,7 @@ class Settling:
             if reason == "dropped":
                 self._queues.forget(host, row)
                 self._books.batch.states.append(("dropped", row.attempts, row.id))
+                self._books.batch.found -= 1
                 self._books.batch.empty = False
             else:
                 self.finish(host, row, Settlement(row.id, outcome, reason), None)

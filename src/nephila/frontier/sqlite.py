@@ -20,9 +20,10 @@ from typing import Any
 
 from nephila.errors import DiskFull
 from nephila.frontier import order
-from nephila.frontier.batch import BIAS, Batch, Committed, Refill, Refused, Snapshot
+from nephila.frontier import sqlite_tally as tally
+from nephila.frontier.batch import BIAS, Ask, Batch, Committed, Refill, Refused, Snapshot
 from nephila.frontier.sqlite_open import connect, snapshot
-from nephila.frontier.sqlite_rows import refill, relax, write
+from nephila.frontier.sqlite_rows import first_rows, relax, write
 
 CACHE_WIDE_KB, WIDE_URLS = 65_536, 500_000
 """SQLite's page cache may be this large, from so many URLs on."""
@@ -52,6 +53,7 @@ class SqliteStore:
         self._step = step
         self._free_checked = 0.0
         self._wide = False
+        self._tally: tally.Tally | None = None
         self._failed: BaseException | None = None
         self._con = connect(path, durable)
         self._jobs: queue.SimpleQueue[tuple[Job, Call] | None] = queue.SimpleQueue()
@@ -64,11 +66,16 @@ class SqliteStore:
     def commit(self, batch: Batch, done: Callable[[Committed | BaseException], None]) -> None:
         self._run(lambda con: self._commit(con, batch), done)
 
-    def refill(self, host: int, limit: int, wall: float, done: Callable[[Refill | BaseException], None]) -> None:
-        self._run(lambda con: refill(con, host, limit, wall, order.COLUMNS[self._order]), done)
+    def fetch(
+        self, asked: list[Ask], limit: int, wall: float, done: Callable[[list[Refill] | BaseException], None]
+    ) -> None:
+        self._run(lambda con: first_rows(con, asked, limit, wall, order.COLUMNS[self._order]), done)
 
     def stored(self, state: str, done: Callable[[list[Refused] | BaseException], None]) -> None:
-        sql = "SELECT id, fp, url, kind, depth, parent, rule FROM url WHERE state = ?"
+        sql = (
+            "SELECT id, fp, url, kind, depth, parent, rule FROM url"
+            " WHERE state = ? AND state NOT IN ('queued', 'done') ORDER BY id"
+        )
         self._run(lambda con: [Refused(i, f + BIAS, *rest) for i, f, *rest in con.execute(sql, (state,))], done)
 
     def close(self) -> None:
@@ -124,15 +131,17 @@ class SqliteStore:
         con.execute("BEGIN IMMEDIATE")
         write(con, batch)
         requeued, relaxing = relax(con, batch, self._max_depth) if self._max_depth >= 0 else ([], 0)
+        if self._tally is not None:
+            self._tally.save(con, batch, len(requeued))
         con.execute("COMMIT")
         self._step("commit.after")
-        self._widen_cache(con, batch)
+        self._widen_cache(con, batch.urls[-1][0] if batch.urls else 0)
         self._checkpoint(con)
         return Committed(requeued, relaxing)
 
-    def _widen_cache(self, con: sqlite3.Connection, batch: Batch) -> None:
-        """A small job needs no large cache; in a large one every insertion meets another page of the fingerprint index."""
-        if not self._wide and batch.urls and batch.urls[-1][0] > WIDE_URLS:
+    def _widen_cache(self, con: sqlite3.Connection, urls: int) -> None:
+        """A small job needs no large cache; in a large one each visit and each refill meets pages of its own."""
+        if not self._wide and urls > WIDE_URLS:
             self._wide = True
             con.execute(f"PRAGMA cache_size = -{CACHE_WIDE_KB}").fetchall()
 
@@ -166,9 +175,10 @@ class SqliteStore:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """Several changes as one, for opening a job."""
+        """Several changes as one, for opening a job. What was counted so far does not hold after it."""
         self._con.execute("BEGIN IMMEDIATE")
         try:
+            self._con.execute("DELETE FROM meta WHERE key = 'tally'")
             yield self._con
             self._con.execute("COMMIT")
         except BaseException:
@@ -188,6 +198,7 @@ class SqliteStore:
             "UPDATE url SET state = 'queued', attempts = 0, due = 0 WHERE id = ?", [(url,) for _, url in lost]
         )
         con.execute("UPDATE archive SET committed = min(committed, ?) WHERE file = ?", (sound_end, file))
+        con.execute("DELETE FROM meta WHERE key = 'tally'")
         con.execute("COMMIT")
         return len(lost)
 
@@ -201,4 +212,11 @@ class SqliteStore:
         con.execute(
             f"CREATE INDEX IF NOT EXISTS url_queue ON url (host, {order.COLUMNS[self._order]}) WHERE state = 'queued'"
         )
-        return snapshot(con, seen)
+        if self._max_depth >= 0:  # smaller depths are passed on by fingerprint
+            con.execute("CREATE UNIQUE INDEX IF NOT EXISTS url_fp ON url (fp)")
+        else:
+            con.execute("DROP INDEX IF EXISTS url_fp")
+        self._tally = tally.load(con)
+        loaded = snapshot(con, seen, self._tally, deep=self._max_depth >= 0)
+        self._widen_cache(con, loaded.url_id)
+        return loaded

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from nephila import db
 from nephila.errors import Damaged, DiskFull, JobError
+from nephila.frontier import sqlite_known
 from nephila.frontier.batch import BIAS, Snapshot
-from nephila.frontier.sqlite_rows import SELECT_ROW, row_of
+from nephila.frontier.sqlite_rows import row_of
+from nephila.frontier.sqlite_tally import Tally
 
 CACHE_KB = 16_384
 """SQLite's page cache."""
+CHECKPOINT_PAGES = 40_000
+"""The log is folded back after this (160 MB): a page that many commits changed is written once and not a dozen times, and the
+writer waits for the disk less often."""
 NETWORK_FILE_SYSTEMS = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afpfs", "glusterfs", "ceph"}
 )
@@ -32,6 +39,7 @@ def connect(path: Path, durable: bool) -> sqlite3.Connection:
             f"synchronous = {'full' if durable else 'normal'}",
             f"cache_size = -{CACHE_KB}",
             "journal_size_limit = 268435456",
+            f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
             *(("fullfsync = 1",) if durable else ()),
         ):
             con.execute(f"PRAGMA {pragma}").fetchall()
@@ -52,7 +60,30 @@ def connect(path: Path, durable: bool) -> sqlite3.Connection:
         raise JobError(
             f"{path} was written by a newer Nephila (schema {schema}, this one knows {db.SCHEMA}): upgrade first"
         )
+    if int(schema) < db.SCHEMA:
+        _migrate(con, path, schema)
     return con
+
+
+def _migrate(con: sqlite3.Connection, path: Path, schema: str) -> None:
+    """Bring a database of an earlier version up to this one, all or nothing; a copy as it was stays beside it."""
+    copy = path.with_name(f"{path.name}.schema{schema}")
+    copy.unlink(missing_ok=True)
+    try:
+        con.execute("VACUUM INTO ?", (str(copy),))
+        con.execute("BEGIN IMMEDIATE")
+        con.execute("CREATE TABLE known (first INTEGER PRIMARY KEY, fps BLOB NOT NULL)")
+        for table in re.findall(r"CREATE TABLE site_link [^;]+", db.TABLES):
+            con.execute(table)
+        sqlite_known.rebuild(con)
+        con.execute("DROP INDEX url_fp")
+        for index in re.findall(r"CREATE INDEX url_\w+ ON [^;]+", db.TABLES):
+            con.execute(index)
+        con.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (str(db.SCHEMA),))
+        con.execute("COMMIT")
+    except BaseException:
+        con.close()
+        raise
 
 
 def _file_system(folder: Path) -> str:
@@ -66,60 +97,74 @@ def _file_system(folder: Path) -> str:
     return max(under, default=(0, ""))[1]
 
 
-def snapshot(con: sqlite3.Connection, seen: Any) -> Snapshot:
-    """All that is needed to carry on; `seen` is filled with every known fingerprint."""
-    seen.load((fp + BIAS, depth) for fp, depth in con.execute("SELECT fp, depth FROM url"))
-    cursor = con.execute("SELECT * FROM host")
-    names = [column[0] for column in cursor.description]
-    hosts = [dict(zip(names, values, strict=True)) for values in cursor]
-    outcomes = dict(con.execute(_count("v.outcome", "u.kind != 'robots'")).fetchall())
+def snapshot(con: sqlite3.Connection, seen: Any, tally: Tally, *, deep: bool) -> Snapshot:
+    """All that is needed to carry on; `seen` is filled with every known URL. Hosts and their queues' lengths are still to be
+    read when it returns: once, and before anything is written."""
+    if seen is not None:
+        sqlite_known.fill(con, seen, deep=deep)
+    special = con.execute(_SPECIAL).fetchall()
     return Snapshot(
         dict(con.execute("SELECT key, value FROM meta").fetchall()),
-        hosts,
-        dict(con.execute("SELECT host, count(*) FROM url WHERE state = 'queued' AND kind != 'robots' GROUP BY host")),
-        [
-            (h, row_of(r))
-            for h, *r in con.execute(
-                SELECT_ROW.replace("SELECT", "SELECT host,") + " WHERE state = 'queued' AND kind = 'robots'"
-            )
-        ],
-        {fp + BIAS: id for fp, id in con.execute("SELECT fp, id FROM url WHERE state = 'refused'")},
+        con.execute("SELECT id, origin, due, parked_until, state FROM host ORDER BY id"),
+        _queued(con),
+        [(origin, row_of(r)) for origin, *r in special if r[3] == "robots"],
+        {fp + BIAS: id for fp, id in con.execute(f"SELECT fp, id FROM url WHERE {_REFUSED}")},
         dict(con.execute("SELECT text, id FROM rule")),
         con.execute("SELECT domain, host_only, path, name, value, expires, secure, http_only FROM cookie").fetchall(),
         _one(con, "SELECT coalesce(max(id), 0) FROM url"),
         _one(con, "SELECT coalesce(max(id), 0) FROM visit"),
-        outcomes,
-        dict(con.execute(_count("v.reason", "u.kind != 'robots' AND v.outcome NOT IN ('OK', 'MOVED')")).fetchall()),
-        outcomes.get("OK", 0),
-        _one(con, "SELECT coalesce(sum(bytes), 0) FROM visit"),
-        _one(con, "SELECT count(*) FROM url WHERE state IN ('queued', 'done') AND kind != 'robots'"),
-        _one(con, "SELECT count(*) FROM url WHERE state = 'refused'"),
+        dict(tally.outcomes),
+        dict(tally.reasons),
+        tally.outcomes.get("OK", 0),
+        tally.bytes,
+        tally.found,
+        _one(con, f"SELECT count(*) FROM url WHERE {_REFUSED}"),
         _one(con, "SELECT count(*) FROM relax"),
-        _chains(con),
-        [id for (id,) in con.execute("SELECT id FROM url WHERE parent = 0 AND state = 'queued' AND kind != 'robots'")],
+        {r[0]: _chain(con, r[6], r[5]) for _, *r in special if r[5]},
+        [r[0] for _, *r in special if r[6] == 0 and r[3] != "robots"],
+        lambda: (
+            con.execute("SELECT id, origin, pages FROM host WHERE pages > 0"),
+            con.execute("SELECT site, linker FROM site_link"),
+        ),
     )
+
+
+_REFUSED = "state = 'refused' AND state NOT IN ('queued', 'done')"
+"""The second half is what lets SQLite use the index of rows that are set aside."""
+_SPECIAL = (
+    "SELECT h.origin, u.id, u.fp, u.url, u.kind, u.depth, u.hops, u.parent, u.score, u.attempts, u.unread"
+    " FROM url AS u INDEXED BY url_special JOIN host AS h ON h.id = u.host"
+    " WHERE u.state = 'queued' AND (u.parent = 0 OR u.hops > 0 OR u.kind = 'robots') ORDER BY u.id"
+)
+
+
+def _queued(con: sqlite3.Connection) -> Iterator[tuple[int, int]]:
+    """(host id, queued URLs), counted in the queue's index alone; requests for robots.txt are no part of a queue."""
+    robots = dict(con.execute(_ROBOTS).fetchall())
+    for host, count in con.execute(
+        "SELECT host, count(*) FROM url INDEXED BY url_queue WHERE state = 'queued' GROUP BY host"
+    ):
+        if pages := count - robots.get(host, 0):
+            yield host, pages
+
+
+_ROBOTS = (
+    "SELECT host, count(*) FROM url INDEXED BY url_special WHERE kind = 'robots'"
+    " AND state = 'queued' AND (parent = 0 OR hops > 0 OR kind = 'robots') GROUP BY host"
+)
 
 
 def _one(con: sqlite3.Connection, sql: str) -> int:
     return int(con.execute(sql).fetchone()[0])
 
 
-def _count(what: str, where: str) -> str:
-    return f"SELECT {what}, count(*) FROM visit v JOIN url u ON u.id = v.url WHERE {where} GROUP BY 1"
-
-
-def _chains(con: sqlite3.Connection) -> dict[int, tuple[int, ...]]:
-    """The redirects that led to each queued redirect target: at most ten parents each."""
-    chains = {}
-    for id, parent, hops in con.execute(
-        "SELECT id, parent, hops FROM url WHERE state = 'queued' AND hops > 0"
-    ).fetchall():
-        chain: list[int] = []
-        for _ in range(hops):
-            found = con.execute("SELECT fp, parent FROM url WHERE id = ?", (parent,)).fetchone()
-            if found is None:
-                break
-            chain.insert(0, found[0] + BIAS)
-            parent = found[1]
-        chains[id] = tuple(chain)
-    return chains
+def _chain(con: sqlite3.Connection, parent: int, hops: int) -> tuple[int, ...]:
+    """Fingerprints of the redirects that led to a queued redirect target: at most ten parents."""
+    chain: list[int] = []
+    for _ in range(hops):
+        found = con.execute("SELECT fp, parent FROM url WHERE id = ?", (parent,)).fetchone()
+        if found is None:
+            break
+        chain.insert(0, found[0] + BIAS)
+        parent = found[1]
+    return tuple(chain)

@@ -4,47 +4,49 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, TypeVar
 
 import msgspec
 
-from nephila.frontier.batch import BIAS, Batch, Refill, Row
+from nephila.frontier import sqlite_known
+from nephila.frontier.batch import BIAS, Ask, Batch, Refill, Row
 
 RELAX_MAX = 20_000
 """Relaxations per commit; the rest waits in table `relax`."""
-SELECT_ROW = "SELECT id, fp, url, kind, depth, hops, parent, score, attempts, unread FROM url"
+AT_ONCE = (200, 40, 8, 1)
+"""Rows in one statement, the most first."""
+HOST = (
+    *("ip", "due", "delay", "ttfb", "failures", "parked_until", "verdict", "state", "robots", "robots_state"),
+    *("robots_status", "crawl_delay", "robots_fetched", "robots_expires", "pages", "bytes"),
+)
+"""Columns of table `host` in the order of `Host.row`."""
 
 
 def write(con: sqlite3.Connection, b: Batch) -> None:
     """The rows of a batch, inside its transaction."""
     many = con.executemany
-    many("INSERT INTO host (id, origin) VALUES (?, ?)", b.hosts_new)
+    _insert(con, "host (id, origin)", b.hosts_new)
     many("INSERT OR IGNORE INTO rule (id, text, since) VALUES (?, ?, ?)", b.rules)
     many("UPDATE rule SET count = count + ? WHERE id = ?", [(n, rule) for rule, n in b.rule_counts.items()])
-    many(
-        "INSERT INTO url (id, fp, host, url, kind, depth, hops, parent, score, state, rule, due)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        b.urls,
-    )
+    _insert(con, "url (id, fp, host, url, kind, depth, hops, parent, score, state, rule, due)", b.urls)
+    sqlite_known.append(con, b.urls)
     many("UPDATE url SET kind = ?, depth = ?, parent = ?, state = ?, rule = 0 WHERE id = ?", b.readmitted)
     many("UPDATE url SET due = ?, attempts = ?, unread = ? WHERE id = ?", b.retries)
-    many("UPDATE url SET state = ?, attempts = ? WHERE id = ?", b.states)
+    _update(con, "url", ("state", "attempts"), b.states)
     many("INSERT OR IGNORE INTO archive (file, worker, pid) VALUES (?, ?, ?)", b.opened)
     _write_visits(con, b)
-    many("INSERT INTO attempt VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", b.attempts)
-    many("INSERT OR REPLACE INTO link (page, round, flat, targets) VALUES (?, ?, ?, ?)", b.links)
+    _insert(con, "attempt", b.attempts)
+    _insert(con, "link (page, round, flat, targets)", b.links, "INSERT OR REPLACE")
     many("INSERT INTO item (url, round, n, value) VALUES (?, ?, ?, ?)", b.items)
+    many("INSERT OR IGNORE INTO site_link VALUES (?, ?)", b.site_links)
     many(
         "UPDATE archive SET committed = max(committed, ?), records = records + ? WHERE file = ?",
         [(end, groups, file) for file, (end, groups) in b.archives.items()],
     )
     many("UPDATE archive SET closed = 1 WHERE file = ?", [(file,) for file in b.closed])
-    many(
-        "UPDATE host SET ip = ?, due = ?, delay = ?, ttfb = ?, failures = ?, parked_until = ?, verdict = ?, state = ?,"
-        " robots = ?, robots_state = ?, robots_status = ?, crawl_delay = ?, robots_fetched = ?, robots_expires = ?,"
-        " pages = ?, bytes = ? WHERE id = ?",
-        b.host_rows,
-    )
+    _update(con, "host", HOST, b.host_rows)
     for (rule, host), (count, examples) in b.refused_counts.items():
         found = con.execute(
             "SELECT count, examples FROM rule_host WHERE rule = ? AND host = ?", (rule, host)
@@ -54,6 +56,37 @@ def write(con: sqlite3.Connection, b: Batch) -> None:
         con.execute("INSERT OR REPLACE INTO rule_host VALUES (?, ?, ?, ?)", (rule, host, before + count, told))
     _write_cookies(con, b.cookies)
     many("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(b.meta.items()))
+
+
+def _insert(con: sqlite3.Connection, into: str, rows: Sequence[tuple[Any, ...]], verb: str = "INSERT") -> None:
+    """Many rows in a few statements. After each step of a statement the writer needs Python's lock again, which a busy
+    scheduler gives away every 5 ms: one by one, rows would wait for it longer than they take."""
+    if rows:
+        marks = f"({', '.join('?' * len(rows[0]))})"
+        for some in _parts(rows):
+            con.execute(f"{verb} INTO {into} VALUES {', '.join([marks] * len(some))}", [*chain.from_iterable(some)])
+
+
+def _update(con: sqlite3.Connection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
+    """Set these columns in the rows whose id comes last."""
+    if rows:
+        marks, names = f"({', '.join('?' * len(rows[0]))})", ", ".join(columns)
+        told = ", ".join(f"{column} = new.{column}" for column in columns)
+        for some in _parts(rows):
+            con.execute(
+                f"WITH new ({names}, id) AS (VALUES {', '.join([marks] * len(some))})"
+                f" UPDATE {table} SET {told} FROM new WHERE {table}.id = new.id",
+                [*chain.from_iterable(some)],
+            )
+
+
+def _parts(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:
+    """In few sizes: a statement that was prepared once is used again."""
+    at = 0
+    for size in AT_ONCE:
+        while at + size <= len(rows):
+            yield rows[at : at + size]
+            at += size
 
 
 def _write_visits(con: sqlite3.Connection, b: Batch) -> None:
@@ -67,7 +100,7 @@ def _write_visits(con: sqlite3.Connection, b: Batch) -> None:
         if round == 0:
             (round,) = con.execute("SELECT coalesce(max(round), 0) + 1 FROM visit WHERE url = ?", (url,)).fetchone()
         rows.append((id, url, round, *rest, files[file], offset, length))
-    con.executemany(f"INSERT INTO visit VALUES ({', '.join('?' * 23)})", rows)
+    _insert(con, "visit", rows)
 
 
 def _write_cookies(con: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
@@ -116,17 +149,61 @@ def _children(con: sqlite3.Connection, id: int, depth: int) -> list[tuple[int, i
     return [(fp - BIAS, depth + (n >= flat)) for n, fp in enumerate(array("Q", edges))]
 
 
-def refill(con: sqlite3.Connection, host: int, limit: int, wall: float, columns: str) -> Refill:
-    """The first queued rows of a host that are due, in order, and when the next one is."""
-    where = " WHERE host = ? AND state = 'queued' AND kind != 'robots'"
-    rows = con.execute(f"{SELECT_ROW}{where} AND due <= ? ORDER BY {columns} LIMIT ?", (host, wall, limit)).fetchall()
-    due = 0.0
-    if len(rows) < limit:
-        (due,) = con.execute(f"SELECT min(due) FROM url{where} AND due > ?", (host, wall)).fetchone()
-    return Refill([row_of(row) for row in rows], due or 0.0)
+def first_rows(con: sqlite3.Connection, asked: list[Ask], limit: int, wall: float, columns: str) -> list[Refill]:
+    """The first queued rows of each host that are due, in order, and when the next one is; the host's row if it is waking.
+
+    What many hosts have is one row of JSON: each step of a cursor costs a turn of Python's lock, and the scheduler has it
+    mostly.
+    """
+    queues = _asked(con, _FIRST.format(columns=columns), (wall, limit), [ask.host for ask in asked], _ROWS)
+    short = [ask.host for ask, rows in zip(asked, queues, strict=True) if len(rows) < limit]
+    dues = dict(zip(short, _asked(con, _NEXT, (wall,), short, _DUES), strict=True))
+    hosts = _host_rows(con, [ask.host for ask in asked if ask.waking])
+    return [
+        Refill(
+            [Row(id, fp + BIAS, *rest) for id, fp, *rest in rows],
+            dues.get(ask.host, 0.0),
+            hosts[ask.host] if ask.waking else None,
+        )
+        for ask, rows in zip(asked, queues, strict=True)
+    ]
+
+
+_FIRST = """
+SELECT json_group_array((
+  SELECT json_group_array(json_array(id, fp, url, kind, depth, hops, parent, score, attempts, unread)) FROM (
+    SELECT * FROM url WHERE host = ask.value AND state = 'queued' AND kind != 'robots' AND due <= ?
+    ORDER BY {columns} LIMIT ?)
+)) FROM json_each(?) AS ask
+"""
+_NEXT = """
+SELECT json_group_array((
+  SELECT coalesce(min(due), 0.0) FROM url
+  WHERE host = ask.value AND state = 'queued' AND kind != 'robots' AND due > ?
+)) FROM json_each(?) AS ask
+"""
+_ROWS = msgspec.json.Decoder(list[list[list[Any]]])
+_DUES = msgspec.json.Decoder(list[float])
+T = TypeVar("T")
+
+
+def _asked(
+    con: sqlite3.Connection, sql: str, values: tuple[Any, ...], ids: list[int], decoder: msgspec.json.Decoder[list[T]]
+) -> list[T]:
+    """One answer for each id."""
+    (text,) = con.execute(sql, (*values, msgspec.json.encode(ids).decode())).fetchone()
+    return decoder.decode(text)
+
+
+def _host_rows(con: sqlite3.Connection, ids: list[int]) -> dict[int, dict[str, Any]]:
+    """Rows of table `host` by id."""
+    sql = f"SELECT id, origin, {', '.join(HOST)} FROM host WHERE id IN (SELECT value FROM json_each(?))"
+    names = ("id", "origin", *HOST)
+    rows = con.execute(sql, (msgspec.json.encode(ids).decode(),)) if ids else ()
+    return {row[0]: dict(zip(names, row, strict=True)) for row in rows}
 
 
 def row_of(values: Any) -> Row:
-    """Columns as `SELECT_ROW` gives them."""
+    """id, fp, url, kind, depth, hops, parent, score, attempts, unread."""
     id, fp, *rest = values
     return Row(id, fp + BIAS, *rest)

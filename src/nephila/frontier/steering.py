@@ -39,15 +39,19 @@ class Steering:
 
     def host(self, name: str, action: str, value: float | None) -> str:
         """One host, by origin or by name: then every origin of that name. Returns what was done, as a sentence."""
-        hosts = [h for o, h in self._books.hosts.items() if name in (o, host_of(o + "/"), o.partition("://")[2])]
-        if not hosts:
+        origins = [o for o in self._books.ids if name in (o, o.partition("://")[2]) or name == host_of(o + "/")]
+        if not origins:
             return f"no such host: {name}"
-        for host in hosts:
-            self._steer(host, action, value)
-            self._queues.wake(host)
+        for origin in origins:
+            self._queues.with_host(origin, lambda host: self._steered(host, action, value))
+        self._queues.fetch()
         self._ledger.tend()
         self._books.on_change()
-        return f"{action}: {', '.join(host.origin for host in hosts)}"
+        return f"{action}: {', '.join(origins)}"
+
+    def _steered(self, host: Host, action: str, value: float | None) -> None:
+        self._steer(host, action, value)
+        self._queues.wake(host)
 
     def _steer(self, host: Host, action: str, value: float | None) -> None:
         """`slow` without a value is twice as slow as now."""

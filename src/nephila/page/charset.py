@@ -49,7 +49,7 @@ def decode(content: bytes, declared: str) -> tuple[str, str]:
     for mark, name in _MARKS:
         if content.startswith(mark):
             return _text(content[len(mark) :], name), name
-    name = canonical(declared) or _inner(content)
+    name = canonical(declared) or inner(content)
     if name:
         return _text(content, name), name
     try:
@@ -77,7 +77,7 @@ def _without_meta_unicode(content: bytes) -> bytes:
     return content if found is None else content[: found.start(1)] + b"none   " + content[found.end(1) :]
 
 
-def _inner(content: bytes) -> str:
+def inner(content: bytes) -> str:
     """What the first bytes of a stylesheet or an XML file say; UTF-16 there can only be meant as UTF-8."""
     found = _CSS_CHARSET.match(content) or _XML_ENCODING.match(content, 0, _PRESCAN_BYTES)
     name = canonical(found[1].decode("ascii", "replace")) if found else ""

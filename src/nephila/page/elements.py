@@ -1,8 +1,8 @@
 """Which attribute of which element is a link, and of which kind.
 
-The parser keeps an index by tag, so asking for the elements of one tag costs the same whether a page is long or short
-(0.4 µs), while one walk over all its elements costs a sixth of the parse: everything that hangs on a tag is asked by
-tag, and only what may hang on any element (style, lazy images, backgrounds) shares a single walk. The price is the order:
+Asking for the elements of one tag costs the same whether a page is long or short, while one walk over all its elements
+costs a sixth of the parse: everything that hangs on a tag is asked by tag, and only what may hang on any element (style,
+lazy images, backgrounds) shares a single walk. The price is the order:
 links come grouped (the document's own, anchors, other pages, forms, parts), each group in the order of the page.
 """
 
@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from turbohtml import Document, Element, Namespace
+from turbohtml import Element, Namespace
 
 from nephila.page import css, srcset
-from nephila.page.harvest import BLANK, Harvest, fetched
+from nephila.page.harvest import Harvest, fetched
+from nephila.page.markup import Markup
 from nephila.types import Kind
 
 P, E, F = Kind.PAGE, Kind.EMBED, Kind.FORM
@@ -56,7 +57,6 @@ _PARTS: tuple[tuple[str, tuple[tuple[str, Kind, _Split], ...]], ...] = (
     ("applet", (("archive", E, None), ("code", E, None))),
     ("bgsound", (("src", E, None),)),
 )
-_ANYWHERE = '[style*="("],[background],[data-src],[data-srcset],[data-original],[ping]'
 _SVG_LINKS = {"image": E, "use": E, "feImage": E, "script": E, "a": P}
 _SVG_TAGS = frozenset(_SVG_LINKS)
 
@@ -85,77 +85,66 @@ def link_kind(rel: str, media_type: str, *, sitemaps: bool) -> Kind | None:
     return None if rels and rels <= _IDLE_RELS else P
 
 
-def anchors(tree: Document, harvest: Harvest) -> None:
+def anchors(markup: Markup, harvest: Harvest) -> None:
     """Every `a` and `area`. Written out, since most links of most pages pass here."""
     for tag in ("a", "area"):
-        if nodes := tree.find_all(tag, href=True):
-            values = [node.attr("href") or "" for node in nodes]
+        found = markup.anchors(tag)
+        if found.hrefs:
             first = len(harvest.hrefs)
-            _keep_anchors(harvest, tag, values, nodes)
-            if refused := frozenset(tree.select(f'{tag}[rel~="nofollow" i]')):
-                harvest.nofollow |= _nofollow(harvest, first, values, nodes, refused)
+            _keep_anchors(harvest, tag, found.hrefs, found.nodes)
+            if found.nofollow:
+                kept = range(first, len(harvest.hrefs))
+                harvest.nofollow |= frozenset(i for i in kept if harvest.hrefs[i] in found.nofollow)
 
 
-def _keep_anchors(harvest: Harvest, tag: str, values: list[str], nodes: list[Element]) -> None:
+def _keep_anchors(harvest: Harvest, tag: str, found: list[str], nodes: list[Element]) -> None:
     hrefs, kept, seen, limit = harvest.hrefs, harvest.nodes, harvest.seen[P], harvest.limit
     start = len(hrefs)
-    first = dict(zip(reversed(values), reversed(nodes), strict=True))
-    for href in dict.fromkeys(values):
-        bare = href.strip(BLANK)
-        if not bare or bare[0] == "#" or bare in seen or (":" in bare and bare[:4] != "http" and not fetched(bare)):
+    for href, node in zip(found, nodes, strict=True):
+        if not href or href in seen or (":" in href and href[:4] != "http" and not fetched(href)):
             continue
         if len(hrefs) >= limit:
             harvest.cut = True
             break
-        seen.add(bare)
-        hrefs.append(bare)
-        kept.append(first[href])
+        seen.add(href)
+        hrefs.append(href)
+        kept.append(node)
     count = len(hrefs) - start
     harvest.kinds += [P] * count
     harvest.tags += [tag] * count
     harvest.attributes += ["href"] * count
 
 
-def _nofollow(
-    harvest: Harvest, first: int, values: list[str], nodes: list[Element], refused: frozenset[Element]
-) -> frozenset[int]:
-    """Indexes of the links that no anchor of the page names without nofollow."""
-    named = {value.strip(BLANK) for value, node in zip(values, nodes, strict=True) if value and node not in refused}
-    found = range(first, len(harvest.hrefs))
-    return frozenset(i for i in found if harvest.hrefs[i] not in named)
-
-
-def pages(tree: Document, harvest: Harvest) -> None:
+def pages(markup: Markup, harvest: Harvest) -> None:
     """Other pages and forms: frames, citations, form targets."""
-    _table(tree, harvest, _PAGES)
+    _table(markup, harvest, _PAGES)
 
 
-def parts(tree: Document, harvest: Harvest) -> None:
+def parts(markup: Markup, harvest: Harvest) -> None:
     """What the page is made of: images, scripts, media, styles, backgrounds."""
-    if root := tree.root:
+    if root := markup.root:
         harvest.add(root.attr("manifest") or "", E, "html", "manifest", root)
-    _table(tree, harvest, _PARTS)
-    for node in tree.find_all("input"):
+    _table(markup, harvest, _PARTS)
+    for node in markup.all("input"):
         if (node.attr("type") or "").lower() == "image":
             harvest.add(node.attr("src") or "", E, "input", "src", node)
         harvest.add(node.attr("formaction") or "", F, "input", "formaction", node)
-    for node in tree.find_all("param"):
+    for node in markup.all("param"):
         if (node.attr("name") or "").lower() in ("movie", "src", "ref", "filename", "url"):
             harvest.add(node.attr("value") or "", E, "param", "value", node)
-    for node in tree.find_all("style"):
+    for node in markup.all("style"):
         for url, attribute in css.urls(node.text):
             harvest.add(url, E, "style", attribute)
-    _anywhere(tree, harvest)
-    for svg in tree.find_all("svg"):
-        if not (svg.parent and svg.parent.closest("svg")):
-            _svg(svg, harvest)
+    _anywhere(markup, harvest)
+    for svg in markup.pictures():
+        _svg(svg, harvest)
 
 
 def _table(
-    tree: Document, harvest: Harvest, table: tuple[tuple[str, tuple[tuple[str, Kind, _Split], ...]], ...]
+    markup: Markup, harvest: Harvest, table: tuple[tuple[str, tuple[tuple[str, Kind, _Split], ...]], ...]
 ) -> None:
     for tag, attributes in table:
-        for node in tree.find_all(tag):
+        for node in markup.all(tag):
             for attribute, kind, split in attributes:
                 value = node.attr(attribute)
                 if not value:
@@ -167,8 +156,8 @@ def _table(
                     harvest.add(href, kind, tag, attribute, node)
 
 
-def _anywhere(tree: Document, harvest: Harvest) -> None:
-    for node in tree.select(_ANYWHERE):
+def _anywhere(markup: Markup, harvest: Harvest) -> None:
+    for node in markup.anywhere():
         tag = node.tag
         if style := node.attr("style"):
             for url, _ in css.urls(style):

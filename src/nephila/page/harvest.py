@@ -6,13 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+from nephila.page.markup import bare
 from nephila.types import Kind, Links
 
 Resolve = Callable[[str, str, str], str | None]
 """(base, href, charset) → absolute URL without fragment, or None when it is none."""
-
-BLANK = "".join(map(chr, range(33)))
-"""C0 controls and space: stripped from both ends of a URL (https://url.spec.whatwg.org section 4.4)."""
 
 _NOT_FETCHED = frozenset(
     {"javascript", "data", "mailto", "tel", "about", "blob", "sms", "vbscript", "callto", "whatsapp"}
@@ -38,9 +36,9 @@ class Harvest:
 
     def add(self, href: str, kind: Kind, tag: str, attribute: str, node: Any = None) -> None:
         """Keep one link, unless it is empty, leads into its own page, needs no request, or is here already."""
-        href = href.strip(BLANK)
+        href = bare(href)
         seen = self.seen[kind]
-        if not href or href[0] == "#" or href in seen or (":" in href and not fetched(href)):
+        if not href or href in seen or (":" in href and not fetched(href)):
             return
         if len(self.hrefs) >= self.limit:
             self.cut = True
@@ -52,7 +50,9 @@ class Harvest:
         self.attributes.append(attribute)
         self.nodes.append(node)
 
-    def links(self, base: str, charset: str, resolve: Resolve) -> Links:
+    def links(
+        self, base: str, charset: str, resolve: Resolve, details: Callable[[int], tuple[str, str]] | None = None
+    ) -> Links:
         return Links(
             base,
             charset,
@@ -62,11 +62,11 @@ class Harvest:
             self.attributes,
             self.nofollow,
             resolve=resolve,
-            details=self.details,
+            details=details or self.details,
         )
 
     def details(self, i: int) -> tuple[str, str]:
-        """(anchor text, rel) of link i; the text of an image is its alt."""
+        """(anchor text, rel) of link i, of the first element that names it; the text of an image is its alt."""
         node = self.nodes[i]
         if node is None:
             return "", ""

@@ -1,18 +1,21 @@
 """An HTML page: its tree, what it says of itself, and every link a parser can see.
 
-The bytes are parsed once (turbohtml, WHATWG tree); everything else asks the tree's index by tag. Frames that a conforming
+The bytes are parsed once (turbohtml, WHATWG tree), or only scanned where the page is plain enough; everything else asks
+the markup by tag. Frames that a conforming
 parser drops (a `<frameset>` in a body) are read from the tags, since such a page is a dead end otherwise.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
-from turbohtml import Document, Element, Namespace, TokenType, parse, tokenize
+from turbohtml import Namespace, TokenType, parse, tokenize
 
-from nephila.page import charset, elements, headers, srcset
+from nephila.page import charset, elements, headers, plain, srcset
 from nephila.page.harvest import Harvest, Resolve
-from nephila.types import Kind, Page
+from nephila.page.markup import Markup, Tree
+from nephila.types import Kind, Links, Page
 
 REFRESH_MAX_S = 30
 """A refresh that waits longer shows a page, not a way to another one."""
@@ -50,33 +53,68 @@ def read(
     links_max: int,
     sitemaps: bool,
     resolve: Resolve,
+    scan: bool = True,
 ) -> Page:
-    """The page in `content` (decoded bytes) that was fetched from `url`. `as_xml`: it was written to be read as XML."""
+    """The page in `content` (decoded bytes) that was fetched from `url`. `as_xml`: it was written to be read as XML.
+    `scan` False: build the tree in any case."""
     if as_xml:
         content = _opened(content)
-    tree = charset.document(content, head.charset)
-    encoding = (tree.encoding or "utf-8").lower()
-    base = _base(tree, url, encoding, resolve)
+    scanned = plain.markup(content, head.charset) if scan else None
+    markup: Markup = scanned or Tree(charset.document(content, head.charset))
+    encoding = markup.encoding
+    base = _base(markup, url, encoding, resolve)
     harvest = Harvest(links_max)
-    robots, language = _metas(tree, harvest, head)
-    canonical = _links(tree, harvest, sitemaps=sitemaps)
+    robots, language = _metas(markup, harvest, head)
+    canonical = _links(markup, harvest, sitemaps=sitemaps)
     canonical = resolve(base, canonical, encoding) or "" if canonical else ""
     canonical = add_header_links(harvest, head, url, base, sitemaps=sitemaps, resolve=resolve) or canonical
-    _body(tree, harvest, base, encoding, resolve, _SRCDOC_DEPTH)
+    _body(markup, harvest, base, encoding, resolve, _SRCDOC_DEPTH)
     if not harvest.seen[Kind.PAGE]:
-        _dropped_frames(tree, content, encoding, harvest)
-    root = tree.root
+        _dropped_frames(markup, content, encoding, harvest)
+    root, details = markup.root, harvest.details
+    if scanned is not None:  # nobody made elements of the anchors: who asks for their texts gets them from the tree
+
+        def again() -> Links:
+            page = read(
+                content,
+                url,
+                head,
+                media_type,
+                as_xml=False,
+                links_max=links_max,
+                sitemaps=sitemaps,
+                resolve=resolve,
+                scan=False,
+            )
+            assert page.links is not None
+            return page.links
+
+        details = _Later(again)
     return Page(
         media_type=media_type,
         charset=encoding,
-        title=_title(tree),
+        title=" ".join(markup.title().split())[:TITLE_CHARS],
         language=((root.attr("lang") or root.attr("xml:lang") if root else "") or language).strip()[:40],
         canonical=canonical,
         robots=robots,
-        links=harvest.links(base, encoding, resolve),
+        links=harvest.links(base, encoding, resolve, details),
         links_cut=harvest.cut,
-        document=tree,
+        document=markup.document,
     )
+
+
+class _Later:
+    """What the links' elements say, from a tree that is built when somebody asks first."""
+
+    def __init__(self, again: Callable[[], Links]) -> None:
+        self._again: Callable[[], Links] | None = again
+        self._links: Links | None = None
+
+    def __call__(self, i: int) -> tuple[str, str]:
+        if self._links is None:
+            assert self._again is not None
+            self._links, self._again = self._again(), None
+        return self._links.details(i)  # type: ignore[no-any-return]
 
 
 def add_header_links(harvest: Harvest, head: Head, url: str, base: str, *, sitemaps: bool, resolve: Resolve) -> str:
@@ -105,9 +143,9 @@ def _opened(content: bytes) -> bytes:
     return _EMPTY_RAW.sub(rb"<\1\2></\1>", content)
 
 
-def _base(tree: Document, url: str, encoding: str, resolve: Resolve) -> str:
+def _base(markup: Markup, url: str, encoding: str, resolve: Resolve) -> str:
     """The document's base URL: that of the first `<base href>` (html.spec.whatwg.org section 4.2.3)."""
-    for node in tree.find_all("base"):
+    for node in markup.all("base"):
         href = node.attr("href")
         if href is None or node.namespace is not Namespace.HTML or node.closest("template"):
             continue
@@ -116,10 +154,10 @@ def _base(tree: Document, url: str, encoding: str, resolve: Resolve) -> str:
     return url
 
 
-def _metas(tree: Document, harvest: Harvest, head: Head) -> tuple[frozenset[str], str]:
+def _metas(markup: Markup, harvest: Harvest, head: Head) -> tuple[frozenset[str], str]:
     """(robots directives, language); a meta refresh becomes a link."""
     robots, language = set(head.robots), head.language
-    for node in tree.find_all("meta"):
+    for node in markup.all("meta"):
         name = (node.attr("name") or "").lower()
         if name in ("robots", headers.AGENT):
             robots |= headers.robots(node.attr("content") or "")
@@ -137,10 +175,10 @@ def _refresh_kind(delay_s: int) -> Kind:
     return Kind.REDIRECT if delay_s <= REFRESH_MAX_S else Kind.PAGE
 
 
-def _links(tree: Document, harvest: Harvest, *, sitemaps: bool) -> str:
+def _links(markup: Markup, harvest: Harvest, *, sitemaps: bool) -> str:
     """All `<link>`s; returns the first canonical href as written."""
     canonical = ""
-    for node in tree.find_all("link"):
+    for node in markup.all("link"):
         href = node.attr("href")
         rel = (node.attr("rel") or "").lower()
         media_type = (node.attr("type") or "").lower() if "alternate" in rel or "feed" in rel else ""
@@ -151,27 +189,27 @@ def _links(tree: Document, harvest: Harvest, *, sitemaps: bool) -> str:
         if href and kind is not None:
             canonical = canonical or (href if kind is Kind.CANONICAL else "")
             harvest.add(href, kind, "link", "href", node)
-    for node in tree.find_all("base"):
+    for node in markup.all("base"):
         harvest.add(node.attr("href") or "", Kind.PAGE, "base", "href", node)
     return canonical
 
 
-def _body(tree: Document, harvest: Harvest, base: str, encoding: str, resolve: Resolve, depth: int) -> None:
-    elements.anchors(tree, harvest)
-    elements.pages(tree, harvest)
-    elements.parts(tree, harvest)
-    for node in tree.find_all("iframe"):
+def _body(markup: Markup, harvest: Harvest, base: str, encoding: str, resolve: Resolve, depth: int) -> None:
+    elements.anchors(markup, harvest)
+    elements.pages(markup, harvest)
+    elements.parts(markup, harvest)
+    for node in markup.all("iframe"):
         if depth and (inner := node.attr("srcdoc")):
             _srcdoc(inner, harvest, base, encoding, resolve, depth - 1)
 
 
 def _srcdoc(text: str, harvest: Harvest, base: str, encoding: str, resolve: Resolve, depth: int) -> None:
     """A document written into an attribute; where it has a base of its own, its links are made absolute."""
-    tree = parse(text, positions=False)
-    inner_base = _base(tree, base, encoding, resolve)
+    markup = Tree(parse(text, positions=False))
+    inner_base = _base(markup, base, encoding, resolve)
     inner = Harvest(max(harvest.limit - len(harvest.hrefs), 0))
-    _links(tree, inner, sitemaps=False)
-    _body(tree, inner, inner_base, encoding, resolve, depth)
+    _links(markup, inner, sitemaps=False)
+    _body(markup, inner, inner_base, encoding, resolve, depth)
     for i, href in enumerate(inner.hrefs):
         absolute = href if inner_base == base else resolve(inner_base, href, encoding) or ""
         kind = Kind.PAGE if inner.kinds[i] is Kind.CANONICAL else inner.kinds[i]
@@ -179,8 +217,8 @@ def _srcdoc(text: str, harvest: Harvest, base: str, encoding: str, resolve: Reso
     harvest.cut |= inner.cut
 
 
-def _dropped_frames(tree: Document, content: bytes, encoding: str, harvest: Harvest) -> None:
-    if b"<frameset" not in content.lower() or tree.find("frameset") is not None:
+def _dropped_frames(markup: Markup, content: bytes, encoding: str, harvest: Harvest) -> None:
+    if b"<frameset" not in content.lower() or markup.all("frameset"):
         return
     inside = False
     for token in tokenize(content.decode(f"whatwg-{encoding}" if encoding != "utf-8" else "utf-8", "replace")):
@@ -188,10 +226,3 @@ def _dropped_frames(tree: Document, content: bytes, encoding: str, harvest: Harv
             inside = inside or token.type is TokenType.START_TAG
         elif inside and token.tag == "frame" and token.type is TokenType.START_TAG:
             harvest.add(token.attr("src") or "", Kind.PAGE, "frame", "src")
-
-
-def _title(tree: Document) -> str:
-    node: Element | None = tree.find("title")
-    if node is not None and node.namespace is not Namespace.HTML:
-        node = next((other for other in tree.find_all("title") if other.namespace is Namespace.HTML), None)
-    return " ".join(node.text.split())[:TITLE_CHARS] if node is not None else ""

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import gettempdir
 from typing import Any
 
 from nephila.config import Config
 from nephila.corridor import build_engine
 from nephila.engine import Hooks
+from nephila.frontier.addresses import Directory
 from nephila.frontier.batch import Store
 from nephila.frontier.local import LocalFrontier
 from nephila.frontier.scheduler import Ended, Scheduler
-from nephila.frontier.seen.exact import ExactSeen
+from nephila.frontier.seen import ways
 from nephila.plan import WorkerSpec, requests_of, scope_of
 from nephila.testing.clock import FakeClock
 from nephila.testing.fakeweb import FakeWeb
@@ -30,12 +33,20 @@ class FakeCrawl:
     """
 
     def __init__(
-        self, web: FakeWeb, clock: FakeClock, config: Config, store: Store, *, hooks: Hooks | None = None, seed: int = 1
+        self,
+        web: FakeWeb,
+        clock: FakeClock,
+        config: Config,
+        store: Store,
+        *,
+        hooks: Hooks | None = None,
+        seed: int = 1,
+        directory: Directory | None = None,
     ) -> None:
         self.web, self.clock, self.config, self.store, self._hooks = web, clock, config, store, hooks
         self.notes: list[tuple[str, dict[str, Any]]] = []
         self.seeds = requests_of(config)
-        seen = ExactSeen(depths=config.max_depth >= 0)
+        self.seen = seen = ways.make(config.seen, payload=config.max_depth >= 0, folder=Path(gettempdir()))
         self.scheduler = Scheduler(
             config,
             store,
@@ -46,6 +57,7 @@ class FakeCrawl:
             clock=clock,
             rng=random.Random(seed),
             note=lambda event, **fields: self.notes.append((event, fields)),
+            directory=directory,
         )
 
     def run(self, until: Callable[[Scheduler], bool] | None = None) -> Ended | None:

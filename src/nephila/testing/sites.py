@@ -222,8 +222,9 @@ def robots503() -> Site:
 
 
 def slow_to_read(n: int = 20_000) -> Site:
-    """`/` links to a page that takes seconds to parse (`n` × `<p><font color=N>`) and to five bystanders."""
-    tangle = "".join(f"<p><font color={i}>" for i in range(n)).encode()
+    """`/` links to a page that takes seconds to parse (`n` × `<p><font color=N>`, and a template, so that it must be parsed) and
+    to five bystanders."""
+    tangle = ("<template></template>" + "".join(f"<p><font color={i}>" for i in range(n))).encode()
     bystanders = [f"/{i}" for i in range(1, 6)]
     pages: dict[str, Answer | bytes | list[Answer]] = {path: page(["/"], path) for path in bystanders}
     return table({"/": page(["/tangle", *bystanders], "start"), "/tangle": tangle, **pages})

@@ -10,7 +10,7 @@ import pytest
 
 from nephila.errors import DiskFull
 from nephila.frontier import queues
-from nephila.frontier.batch import Batch, Store
+from nephila.frontier.batch import Ask, Batch, Store
 from nephila.testing.clock import FakeClock
 from nephila.testing.contract.bench import A, Bench, config, star, web_of
 from nephila.testing.sites import Answer
@@ -82,13 +82,13 @@ class Limits(Bench):
         web = web_of(clock, star(100))
         settings = config()
         store = self.make_store(settings)
-        refill, count = store.refill, itertools.count(1)
+        fetch, count = store.fetch, itertools.count(1)
 
-        def failing(host: int, limit: int, wall: float, done: Any) -> None:
-            refill(host, limit, wall, done if next(count) < 3 else lambda found: done(OSError("input/output error")))
+        def failing(asked: list[Ask], limit: int, wall: float, done: Any) -> None:
+            fetch(asked, limit, wall, done if next(count) < 3 else lambda found: done(OSError("input/output error")))
 
         with monkeypatch.context() as patch:
-            patch.setattr(store, "refill", failing)
+            patch.setattr(store, "fetch", failing)
             run = self.crawl(web, clock, settings, store=store)
         assert run.reason == "disk"
         assert 0 < len(run.outcomes()) < 101

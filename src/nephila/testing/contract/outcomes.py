@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nephila.frontier import manners, queues
+from nephila.frontier import queues
 from nephila.frontier.batch import Batch, Store
 from nephila.testing import sites
 from nephila.testing.clock import FakeClock
@@ -64,7 +64,6 @@ class Outcomes(Bench):
         """After each batch every page that is in the store has all its links there, too: with six hosts on one address,
         whose queues are longer than memory, over several kills, and with a seed that widens the scope."""
         monkeypatch.setattr(queues, "READY_MAX", 2)
-        monkeypatch.setattr(manners, "ADDRESS_MAX", 1)
         clock = FakeClock()
         hosts = [f"http://h{i}.test" for i in range(6)]
 
@@ -79,7 +78,7 @@ class Outcomes(Bench):
 
         web = FakeWeb(clock, site=site)
         seeds = (A + "/", *(host + "/0" for host in hosts))
-        settings = config(*seeds, delay="1", commit_visits=commit_visits, commit_ms=7, per_host=2)
+        settings = config(*seeds, delay="1", commit_visits=commit_visits, commit_ms=7, per_host=2, per_address=1)
         store, met = self.make_store(settings), set[int]()
         for kill in range(6):
             self.watch_links(store, met)
