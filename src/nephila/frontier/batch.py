@@ -46,6 +46,12 @@ class Refused(NamedTuple):
     rule: int
 
 
+HOST_COLUMNS = ("ip", "due", "delay", "ttfb", "failures", "parked_until", "verdict", "state", "pages", "bytes")
+"""Columns of table `host` that change with visits."""
+ROBOTS_COLUMNS = ("robots", "robots_state", "robots_status", "crawl_delay", "robots_fetched", "robots_expires")
+"""Columns of table `host` that change when its rules are learned: the text may be half a megabyte."""
+
+
 class Batch:
     """Rows to commit together. Column orders follow `db.TABLES`."""
 
@@ -88,8 +94,10 @@ class Batch:
         self.found = 0
         self.pages: list[int] = []
         """url ids of visits, for observers"""
+        self.robots: list[tuple[Any, ...]] = []
+        """rules of a host that were learned: values of ROBOTS_COLUMNS and the host's id"""
         self.host_rows: list[tuple[Any, ...]] = []
-        """filled when the batch is cut: the hosts' state at that moment"""
+        """filled when the batch is cut: the hosts' state at that moment, values of HOST_COLUMNS and the id"""
         self.empty = True
 
 

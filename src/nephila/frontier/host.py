@@ -168,9 +168,8 @@ class Host:
         return (penalty, clean, 0, failed_at, refusals, late if refusals else 0.0, verdict)
 
     def row(self, mono: float, wall: float) -> tuple[Any, ...]:
-        """Values for table `host`, the id last; monotonic times become wall-clock."""
+        """Values of HOST_COLUMNS, and the id; monotonic times become wall-clock."""
         due = max(self.due, self.backoff_until)
-        robots = self.robots
         return (
             self.ip,
             wall + due - mono if due > mono else 0.0,
@@ -180,12 +179,6 @@ class Host:
             self.parked_until,
             self.verdict[1] if self.verdict else "",
             self.state,
-            robots.text if robots else None,
-            robots.state if robots else "",
-            robots.status if robots else 0,
-            self.crawl_delay,
-            self.robots_fetched,
-            self.robots_expires,
             self.pages,
             self.bytes,
             self.id,

@@ -10,15 +10,22 @@ from typing import Any
 import numpy as np
 
 from nephila.frontier import order
-from nephila.frontier.batch import BIAS, Ask, Batch, Committed, Refill, Refused, Row, Snapshot
+from nephila.frontier.batch import (
+    BIAS,
+    HOST_COLUMNS,
+    ROBOTS_COLUMNS,
+    Ask,
+    Batch,
+    Committed,
+    Refill,
+    Refused,
+    Row,
+    Snapshot,
+)
 
 URL = ("id", "fp", "host", "url", "kind", "depth", "hops", "parent", "score", "state", "rule", "due")
 VISIT = ("id", "url", "round", "started", "outcome", "reason")
 ATTEMPT = ("url", "round", "n", "started", "status", "reason")
-HOST = (
-    *("ip", "due", "delay", "ttfb", "failures", "parked_until", "verdict", "state", "robots", "robots_state"),
-    *("robots_status", "crawl_delay", "robots_fetched", "robots_expires", "pages", "bytes"),
-)
 
 
 class MemoryStore:
@@ -101,9 +108,9 @@ class MemoryStore:
         self.site_links += batch.site_links
         for id, _, flat, edges in batch.links:
             self.links[id] = (flat, edges)
-        for told in batch.host_rows:
-            values, id = told[:-1], told[-1]
-            self.hosts[id].update(zip(HOST, values, strict=True))
+        for columns, rows in ((HOST_COLUMNS, batch.host_rows), (ROBOTS_COLUMNS, batch.robots)):
+            for told in rows:
+                self.hosts[told[-1]].update(zip(columns, told[:-1], strict=True))
         for cookie in batch.cookies:
             self._keep_cookie(cookie)
         self.rules.update({id: text for id, text, _ in batch.rules})
@@ -210,6 +217,6 @@ def _row(u: dict[str, Any]) -> Row:
 
 
 def _new_host(id: int, origin: str) -> dict[str, Any]:
-    return {"id": id, "origin": origin} | dict.fromkeys(HOST, 0) | {
+    return {"id": id, "origin": origin} | dict.fromkeys((*HOST_COLUMNS, *ROBOTS_COLUMNS), 0) | {
         "ip": "", "verdict": "", "state": "", "robots": None, "robots_state": "", "crawl_delay": -1.0
     }  # fmt: skip

@@ -116,6 +116,8 @@ class Permission:
         host.robots, host.crawl_delay, host.robots_asked = robots, robots.crawl_delay, False
         host.robots_fetched, host.robots_expires, host.robots_used = wall, wall + max(age, AGE_MIN_S), False
         host.verdict = host.verdict or verdict
+        told = (robots.text, robots.state, robots.status, host.crawl_delay, host.robots_fetched, host.robots_expires)
+        self._books.batch.robots.append((*told, host.id))
         self._books.dirty(host)
         if self._books.config.per_host == 1:  # a Crawl-delay counts from the answer that asked for it
             host.due = max(host.due, self._clock.monotonic() + self._manners.pause(host))

@@ -25,8 +25,8 @@ from nephila.frontier.batch import BIAS, Ask, Batch, Committed, Refill, Refused,
 from nephila.frontier.sqlite_open import connect, snapshot
 from nephila.frontier.sqlite_rows import first_rows, relax, write
 
-CACHE_WIDE_KB, WIDE_URLS = 65_536, 500_000
-"""SQLite's page cache may be this large, from so many URLs on."""
+CACHES = ((500_000, 65_536), (2_000_000, 262_144), (5_000_000, 458_752))
+"""From so many URLs on SQLite's page cache may have so many kB: the queue's index has to fit, or every new row reads a page."""
 WAL_BYTES_MAX = 256 << 20
 Job = Callable[[sqlite3.Connection], Any]
 Call = Callable[..., Any]
@@ -52,7 +52,7 @@ class SqliteStore:
         self._call_soon: Call | None = None
         self._step = step
         self._free_checked = 0.0
-        self._wide = False
+        self._cache_kb = 0
         self._tally: tally.Tally | None = None
         self._failed: BaseException | None = None
         self._con = connect(path, durable)
@@ -141,9 +141,10 @@ class SqliteStore:
 
     def _widen_cache(self, con: sqlite3.Connection, urls: int) -> None:
         """A small job needs no large cache; in a large one each visit and each refill meets pages of its own."""
-        if not self._wide and urls > WIDE_URLS:
-            self._wide = True
-            con.execute(f"PRAGMA cache_size = -{CACHE_WIDE_KB}").fetchall()
+        wide = max((kb for from_urls, kb in CACHES if urls >= from_urls), default=0)
+        if wide > self._cache_kb:
+            self._cache_kb = wide
+            con.execute(f"PRAGMA cache_size = -{wide}").fetchall()
 
     def _checkpoint(self, con: sqlite3.Connection) -> None:
         """SQLite folds the log back by itself; only past 256 MB (a reader holds it) do we insist."""

@@ -11,17 +11,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from nephila.frontier import sqlite_known
-from nephila.frontier.batch import BIAS, Ask, Batch, Refill, Row
+from nephila.frontier.batch import BIAS, HOST_COLUMNS, ROBOTS_COLUMNS, Ask, Batch, Refill, Row
 
 RELAX_MAX = 20_000
 """Relaxations per commit; the rest waits in table `relax`."""
 AT_ONCE = (200, 40, 8, 1)
 """Rows in one statement, the most first."""
-HOST = (
-    *("ip", "due", "delay", "ttfb", "failures", "parked_until", "verdict", "state", "robots", "robots_state"),
-    *("robots_status", "crawl_delay", "robots_fetched", "robots_expires", "pages", "bytes"),
-)
-"""Columns of table `host` in the order of `Host.row`."""
 
 
 def write(con: sqlite3.Connection, b: Batch) -> None:
@@ -46,7 +41,8 @@ def write(con: sqlite3.Connection, b: Batch) -> None:
         [(end, groups, file) for file, (end, groups) in b.archives.items()],
     )
     many("UPDATE archive SET closed = 1 WHERE file = ?", [(file,) for file in b.closed])
-    _update(con, "host", HOST, b.host_rows)
+    _update(con, "host", HOST_COLUMNS, b.host_rows)
+    _update(con, "host", ROBOTS_COLUMNS, b.robots)
     for (rule, host), (count, examples) in b.refused_counts.items():
         found = con.execute(
             "SELECT count, examples FROM rule_host WHERE rule = ? AND host = ?", (rule, host)
@@ -197,8 +193,8 @@ def _asked(
 
 def _host_rows(con: sqlite3.Connection, ids: list[int]) -> dict[int, dict[str, Any]]:
     """Rows of table `host` by id."""
-    sql = f"SELECT id, origin, {', '.join(HOST)} FROM host WHERE id IN (SELECT value FROM json_each(?))"
-    names = ("id", "origin", *HOST)
+    names = ("id", "origin", *HOST_COLUMNS, *ROBOTS_COLUMNS)
+    sql = f"SELECT {', '.join(names)} FROM host WHERE id IN (SELECT value FROM json_each(?))"
     rows = con.execute(sql, (msgspec.json.encode(ids).decode(),)) if ids else ()
     return {row[0]: dict(zip(names, row, strict=True)) for row in rows}
 
