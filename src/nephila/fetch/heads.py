@@ -86,8 +86,8 @@ def without_secrets(head: bytes) -> bytes:
 
 
 ORIGINS_MAX = 1024
-_SPELLED = re.compile(r"https?://[^/?#]*(/[!-~]*)")
-"""A URL whose path and query are sent as they are written."""
+_SPELLED = re.compile(r"https?://[^/?#]*(/[!\"$-~]*)")
+"""A URL without fragment, whose path and query are sent as they are written."""
 
 
 class Sent:
