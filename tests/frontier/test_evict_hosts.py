@@ -170,3 +170,12 @@ def test_who_is_due_first_is_woken_first() -> None:
         asleep.take(host, now=0.0)
     assert asleep.next_due() == 10.0
     assert [asleep.pop_due(25.0) for _ in range(4)] == [2, 4, 3, 0]
+
+
+def test_a_host_met_now_is_not_ahead_of_one_that_waits() -> None:
+    asleep = Asleep()
+    old, new = asleep.new(), asleep.new()
+    asleep.add(old, 10.0)
+    asleep.add(new, 20.0)
+    asleep.add(old, 30.0)
+    assert (asleep.next_due(), asleep.pop_due(15.0), asleep.pop_due(15.0), asleep.pop_due(25.0)) == (10.0, old, 0, new)

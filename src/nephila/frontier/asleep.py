@@ -58,21 +58,22 @@ class Asleep:
         """The store has more to tell of it than its name."""
         return bool(self._flags[id] & _KNOWN)
 
-    def add(self, id: int) -> None:
-        """One more of its URLs is queued, in the store."""
+    def add(self, id: int, now: float) -> None:
+        """One more of its URLs is queued, in the store. Who had nothing to give stands in line from now on, not from when it
+        could have: else hosts that are met only now would always be first."""
         self.queued[id] += 1
         if not self._flags[id] & (_IN_LINE | _HELD):
-            self._enter(id)
+            self._enter(id, now)
 
     def hold(self, id: int) -> None:
         """It is not to wake by itself: its site is over budget."""
         self._flags[id] = (self._flags[id] | _HELD) & ~_IN_LINE
 
-    def release(self, id: int) -> None:
+    def release(self, id: int, now: float) -> None:
         """Undo `hold`."""
         self._flags[id] &= ~_HELD
         if self.queued[id] and not self._flags[id] & _IN_LINE:
-            self._enter(id)
+            self._enter(id, now)
 
     def next_due(self) -> float | None:
         """When the first in line wants to be awake."""
@@ -85,9 +86,9 @@ class Asleep:
         due = self.next_due()
         return heapq.heappop(self._line) & 0xFFFF_FFFF if due is not None and due <= now else 0
 
-    def _enter(self, id: int) -> None:
+    def _enter(self, id: int, since: float = 0.0) -> None:
         self._flags[id] |= _IN_LINE
-        heapq.heappush(self._line, int(max(self._due[id], 0.0) * 1000) << 32 | id)
+        heapq.heappush(self._line, int(max(self._due[id], since, 0.0) * 1000) << 32 | id)
 
     # --- falling asleep, waking -------------------------------------------------------------------------------------
 

@@ -153,7 +153,7 @@ class Budgets:
             if (host := self._books.by_id.get(id)) is not None:
                 self._books.stirred[host] = None
             else:
-                self._books.asleep.release(id)
+                self._books.asleep.release(id, self._books.clock.monotonic())
             room -= 1
 
     def _queued(self, id: int) -> int:

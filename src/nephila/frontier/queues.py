@@ -106,7 +106,7 @@ class Queues:
         books.queued += 1
         if host is None:
             if books.asleep.known(id) or len(books.by_id) >= books.config.hosts_max:
-                books.asleep.add(id)
+                books.asleep.add(id, self._clock.monotonic())
                 return
             host = books.awaken(id, name)
         self._put(host, row)
@@ -162,7 +162,7 @@ class Queues:
             self._ledger.found += 1
             host = self._books.by_id.get(id)
             if host is None:
-                self._books.asleep.add(id)
+                self._books.asleep.add(id, self._clock.monotonic())
                 continue
             if host.stored() <= 0 and host.horizon is None:
                 host.horizon = BEFORE_ALL
