@@ -38,6 +38,7 @@ def connect(path: Path, durable: bool) -> sqlite3.Connection:
             "journal_mode = wal",
             f"synchronous = {'full' if durable else 'off'}",  # what the system has, survives the death of a process
             f"cache_size = -{CACHE_KB}",
+            "temp_store = memory",  # an UPDATE of many rows keeps what it would undo; a file for that is made anew each time
             "journal_size_limit = 268435456",
             f"wal_autocheckpoint = {CHECKPOINT_PAGES}",
             *(("fullfsync = 1",) if durable else ()),
