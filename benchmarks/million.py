@@ -1,7 +1,7 @@
 """A crawl of a million pages: `python -m benchmarks.million [--pages 1000000] [--save]`.
 
 The made-up web with 500 pages per host, crawled without a pause; all processes are killed in the middle and the same command
-carries on. Looked at every few seconds: committed visits, resident memory of front and workers, sizes of log, database and
+carries on. Looked at every few seconds: pages kept, committed visits, resident memory of front and workers, sizes of log, database and
 archive. At the end every expected URL has to have its outcome exactly once, and no tenth of the way may be more than 20 % off
 the median pace. It needs about 10 GB for a million pages in a temporary folder (`TMPDIR`), which is deleted.
 """
@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from benchmarks.sites import RESULTS, _where, save
 from benchmarks.watch import Look, Served, Tally, Watch, committed, expected, kept, rows
+from benchmarks.watch import pages as pages_kept
 from nephila.testing.groups import Crawl
 from nephila.testing.web import Spec
 
@@ -29,7 +30,7 @@ HOSTS_MIN = 64
 EVERY_S = 2.0
 PARTS = 10
 START = 0.02
-"""Of the visits, left out at the start: robots.txt files, style sheets, empty caches."""
+"""Of the pages, left out at the start: robots.txt files, style sheets, empty caches."""
 FLAT = 0.20
 WAL_BYTES_MAX = 300 << 20
 """The log is cut back past 256 MB."""
@@ -50,6 +51,7 @@ class Result(NamedTuple):
     wanted: Tally
     got: Tally
     visits: int
+    pages: int
     trouble: dict[str, int]
     left: list[str]
     server_s: float
@@ -104,6 +106,7 @@ def run(pages: int, kill: float) -> Result:
             wanted,
             kept(job),
             int(str(visits)),
+            pages_kept(job),
             _trouble(job),
             left,
             served.cpu_s,
@@ -134,28 +137,30 @@ def _trouble(job: Path) -> dict[str, int]:
 
 
 def paces(result: Result) -> list[float]:
-    """Visits a second in each tenth of the way; the time from the kill to the first visit after it is left out."""
+    """Pages a second in each tenth of the way; the time from the kill to the first visit after it is left out. Links that lead
+    nowhere are visits, too, but no pages: most of them come last."""
     gap = result.back_s - result.killed_s
-    points = [(look.time - (gap if look.time > result.back_s else 0.0), look.visits) for look in result.looks]
     points = [
-        (at, visits)
-        for (at, visits), look in zip(points, result.looks, strict=True)
+        (look.time - (gap if look.time > result.back_s else 0.0), look.pages)
+        for look in result.looks
         if not result.killed_s <= look.time <= result.back_s
     ]
-    total = result.visits
+    if result.looks[-1].pages < result.pages:
+        points.append((result.end_s - gap, result.pages))
+    total = result.pages
     marks = [total * (START + (1 - START) * k / PARTS) for k in range(PARTS + 1)]
-    times = [_when(points, mark) for mark in marks[:-1]] + [result.end_s - gap]
+    times = [_when(points, mark) for mark in marks]
     return [
         (more - less) / max(after - before, 1e-9)
         for (less, more), (before, after) in zip(pairwise(marks), pairwise(times), strict=True)
     ]
 
 
-def _when(points: list[tuple[float, int]], visits: float) -> float:
-    """When so many were done, between two looks."""
+def _when(points: list[tuple[float, int]], pages: float) -> float:
+    """When so many were kept, between two looks."""
     for (before, less), (after, more) in pairwise(points):
-        if less <= visits <= more and more > less:
-            return before + (after - before) * (visits - less) / (more - less)
+        if less <= pages <= more and more > less:
+            return before + (after - before) * (pages - less) / (more - less)
     return points[-1][0]
 
 
@@ -187,13 +192,13 @@ def report(pages: int, result: Result, faults: list[str]) -> str:
     gap = result.back_s - result.killed_s
     running_s = result.end_s - gap
     tenth = [
-        "| tenth | visits/s | CPU µs per visit | front MB | largest worker MB | log MB | database MB | archive MB |",
+        "| tenth | pages/s | CPU µs per page | front MB | largest worker MB | log MB | database MB | archive MB |",
         "| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for k, value in enumerate(pace, 1):
-        end = result.visits * (START + (1 - START) * k / PARTS)
-        begin = result.visits * (START + (1 - START) * (k - 1) / PARTS)
-        inside = [look for look in looks if begin <= look.visits <= end] or [looks[-1]]
+        end = result.pages * (START + (1 - START) * k / PARTS)
+        begin = result.pages * (START + (1 - START) * (k - 1) / PARTS)
+        inside = [look for look in looks if begin <= look.pages <= end] or [looks[-1]]
         cells = [
             statistics.median(look.front for look in inside),
             statistics.median(max(look.workers, default=0) for look in inside),
@@ -201,14 +206,14 @@ def report(pages: int, result: Result, faults: list[str]) -> str:
             inside[-1].database,
             inside[-1].archive,
         ]
-        cost = 1e6 * (inside[-1].cpu_s - inside[0].cpu_s) / max(1, inside[-1].visits - inside[0].visits)
+        cost = 1e6 * (inside[-1].cpu_s - inside[0].cpu_s) / max(1, inside[-1].pages - inside[0].pages)
         tenth.append(f"| {k} | {value:,.0f} | {cost:,.0f} | {' | '.join(f'{cell / 1e6:,.0f}' for cell in cells)} |")
     spent = sum(result.cpu_s)
     lines = [
         f"{pages:,} pages on {max(HOSTS_MIN, pages // PAGES_PER_HOST):,} hosts, {result.visits:,} visits in {running_s:,.0f} s: **{result.visits / running_s:,.0f} a second**."
         f" Processor time: ours {spent:,.0f} s ({1e6 * spent / result.visits:,.0f} µs a visit, without what the kill cut off), server {result.server_s:,.0f} s.",
         f"Killed with SIGKILL, all processes, at {result.killed_s:,.0f} s; the first visit after it was committed {gap:.1f} s later, start of Python included.",
-        f"Pace of the tenths {min(pace):,.0f}-{max(pace):,.0f} visits/s, at most {max(abs(v / statistics.median(pace) - 1) for v in pace):.0%} off their median."
+        f"Pace of the tenths {min(pace):,.0f}-{max(pace):,.0f} pages/s, at most {max(abs(v / statistics.median(pace) - 1) for v in pace):.0%} off their median."
         f" Most memory: front {max(look.front for look in looks) / 1e6:,.0f} MB, a worker {max(max(look.workers, default=0) for look in looks) / 1e6:,.0f} MB; largest log {max(look.wal for look in looks) / 1e6:,.0f} MB.",
         f"Verdict: {'; '.join(faults) if faults else 'every expected URL has its outcome once, no error, nothing left behind'}.",
     ]
@@ -235,9 +240,9 @@ def plot(result: Result, path: Path) -> None:
     step = max(1, len(looks) // 200)
     figure, (pace, memory, files) = pyplot.subplots(3, 1, sharex=True, figsize=(8, 8), layout="constrained")
     some = looks[::step]
-    rates = [max(0.0, (b.visits - a.visits) / (b.time - a.time)) for a, b in pairwise(some)]
+    rates = [max(0.0, (b.pages - a.pages) / (b.time - a.time)) for a, b in pairwise(some)]
     pace.plot([look.time for look in some[1:]], rates)
-    pace.set(ylabel="visits / s", ylim=(0, None))
+    pace.set(ylabel="pages / s", ylim=(0, None))
     memory.plot(times, [look.front / 1e6 for look in looks], label="front")
     for k in range(max(len(look.workers) for look in looks)):
         memory.plot(

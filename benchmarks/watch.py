@@ -60,10 +60,12 @@ class Served:
 
 
 class Look(NamedTuple):
-    """One look: seconds since the watch began, committed visits, resident bytes of front and workers, sizes of files."""
+    """One look: seconds since the watch began, committed visits and pages kept among them, resident bytes of front and
+    workers, sizes of files."""
 
     time: float
     visits: int
+    pages: int
     front: int
     workers: tuple[int, ...]
     wal: int
@@ -117,6 +119,7 @@ class Watch:
             Look(
                 self.since(),
                 committed(self._folder),
+                pages(self._folder),
                 resident(crawl.front),
                 tuple(map(resident, workers)),
                 size(self._folder / "crawl.db-wal"),
@@ -131,6 +134,14 @@ def committed(folder: Path) -> int:
     """Visits in the database so far (their numbers have no gaps); 0 when there is none yet."""
     try:
         return int(str(rows(folder, "SELECT coalesce(max(id), 0) FROM visit")[0][0]))
+    except sqlite3.Error:
+        return 0
+
+
+def pages(folder: Path) -> int:
+    """Pages kept so far; 0 when there is no database yet."""
+    try:
+        return int(str(rows(folder, "SELECT coalesce(sum(pages), 0) FROM host")[0][0]))
     except sqlite3.Error:
         return 0
 

@@ -27,18 +27,18 @@ def test_share_of_the_bound() -> None:
 
 
 def result(rates: list[int], **more: object) -> Result:
-    """A crawl of 10,000 visits, one look every second; killed at half and away for 30 seconds."""
+    """A crawl of 10,000 pages, one look every second; killed at half and away for 30 seconds."""
     looks, visits, at, k = [], 0, 0.0, 0
     killed = 0.0
     while visits < 10_000:
         looks.append(
-            Look(at, visits, 50 * MB, (60 * MB, 70 * MB), 4 * MB, visits * 1000, visits * 7000, visits * 0.001)
+            Look(at, visits, visits, 50 * MB, (60 * MB, 70 * MB), 4 * MB, visits * 1000, visits * 7000, visits * 0.001)
         )
         if visits >= 5_000 and not killed:
             killed, at = at, at + 30
         visits, at, k = visits + rates[k % len(rates)], at + 1, k + 1
     tally = Tally({"OK": 9_000}, {"OK": 1})
-    whole = Result(looks, killed, killed + 30, at, tally, tally, visits, {}, [], 1.0, [1.0, 2.0, 2.0])
+    whole = Result(looks, killed, killed + 30, at, tally, tally, visits, visits, {}, [], 1.0, [1.0, 2.0, 2.0])
     return whole._replace(**more)  # type: ignore[arg-type]
 
 
@@ -57,6 +57,13 @@ def test_what_does_not_pass() -> None:
     assert judge(good._replace(trouble={"worker.died": 2})) == ["worker.died (2 times)"]
     assert judge(good._replace(left=["tmp"])) == ["left behind: tmp"]
     assert judge(good._replace(looks=looks)) == ["the write-ahead log grew to 400 MB"]
+
+
+def test_links_that_lead_nowhere_are_no_pages() -> None:
+    good = result([50])
+    last = good.looks[-1]
+    dead = [last._replace(time=last.time + s, visits=last.visits + 200 * s, pages=good.pages) for s in range(1, 60)]
+    assert judge(good._replace(looks=good.looks + dead, visits=dead[-1].visits, end_s=dead[-1].time)) == []
 
 
 def test_a_slow_tenth_does_not_pass() -> None:
