@@ -30,7 +30,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from benchmarks.sites import _where, save
+from benchmarks.sites import save, where
 from nephila.config import Config
 from nephila.frontier.frames import Settled, to_front
 from nephila.frontier.scheduler import Scheduler
@@ -296,7 +296,7 @@ def main() -> int:
         started = subprocess.run(again, capture_output=True, text=True, check=True).stdout.strip()
         print(started)
     if options.save:
-        said = f"{options.urls:,} URLs over {options.hosts:,} hosts. {_where()}"
+        said = f"{options.urls:,} URLs over {options.hosts:,} hosts. {where()}"
         save("frontier", "\n".join([said, "", HEAD, *map(as_row, lines), "", started]))
     return 0
 

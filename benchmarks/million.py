@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.sites import RESULTS, _where, save
+from benchmarks.sites import RESULTS, save, where
 from benchmarks.watch import Look, Served, Tally, Watch, committed, expected, kept, rows
 from benchmarks.watch import pages as pages_kept
 from nephila.testing.groups import Crawl
@@ -219,7 +219,7 @@ def report(pages: int, result: Result, faults: list[str]) -> str:
     ]
     picture = "![pace, memory and files over time](../docs/plots/million.svg)"
     return (
-        "\n\n".join([f"### {pages:,} pages of the made-up web", _where(), "\n".join(lines), "\n".join(tenth), picture])
+        "\n\n".join([f"### {pages:,} pages of the made-up web", where(), "\n".join(lines), "\n".join(tenth), picture])
         + "\n"
     )
 

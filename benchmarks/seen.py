@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.seen_way import READS
-from benchmarks.sites import RESULTS, _where, save
+from benchmarks.sites import RESULTS, save, where
 
 DOCS = RESULTS.parents[1] / "docs"
 HALF_DECADES = [100_000, 316_228, 1_000_000, 3_162_278, 10_000_000, 31_622_777, 100_000_000]
@@ -104,7 +104,7 @@ def measure(ways: list[str], most: int) -> Found:
 
 
 def report(found: Found) -> str:
-    parts = ["### Ways of remembering URLs", _where(), _table(found), _wrong(found)]
+    parts = ["### Ways of remembering URLs", where(), _table(found), _wrong(found)]
     if "keytree" in found.rows:
         parts += ["The key tree at every size:", _key_tree(found.rows["keytree"])]
         parts += ["\n".join(f"- {'held' if good else 'MISSED'}: {said}" for said, good in marks(found))]

@@ -161,7 +161,7 @@ def report(name: str, site: Site, mounts: int, pages: int, rounds: list[dict[str
     notes += _floor_notes(total, rounds)
     title = f"### Site {name}: {site.title}, {mounts} x {pages} HTML pages"
     marked = "\n".join(f"- {_verdict(mark, rounds)}" for mark in marks(name))
-    return "\n\n".join([title, _where(), table, "\n".join(notes), f"Marks:\n\n{marked}"]) + "\n"
+    return "\n\n".join([title, where(), table, "\n".join(notes), f"Marks:\n\n{marked}"]) + "\n"
 
 
 def marks(name: str) -> list[Mark]:
@@ -226,7 +226,7 @@ def _ratio(ratios: list[float], form: str = ".2f") -> str:
     return f"{statistics.median(ratios):{form}} ({min(ratios):{form}}-{max(ratios):{form}})"
 
 
-def _where() -> str:
+def where() -> str:
     """Commit, day, machine and how busy it was: figures without them cannot be compared later."""
     commit = _git("rev-parse", "--short", "HEAD") or "not committed"
     changed = (

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.sites import _where, save
+from benchmarks.sites import save, where
 from benchmarks.watch import Served, Watch, expected, jain, kept, rows
 from nephila.testing.groups import Crawl, Ended
 from nephila.testing.web import Spec
@@ -147,7 +147,7 @@ def _evenness(hosts_of: list[int], hosts: int) -> float:
 
 
 def report(options: argparse.Namespace, fast: Fast | None, polite: Polite | None) -> str:
-    parts = ["### Many hosts: the made-up web", _where()]
+    parts = ["### Many hosts: the made-up web", where()]
     if fast is not None:
         parts.append(_fast_text(fast, options.hosts, options.pages))
     if polite is not None:

@@ -10,7 +10,7 @@ LENGTH_DIGITS_MAX = 18
 SECRET_NAME = re.compile(r"(?i)(?:authorization|cookie|proxy-authorization|x-api-key|.+-token)\Z")
 SECRET_WORDS = (b"authorization", b"cookie", b"x-api-key", b"-token")
 """One of these is in every secret line."""
-_FOLD = re.compile(r"[ \t]*\r?\n[ \t]+(?![\r\n])")
+_FOLD = re.compile(rb"[ \t]*\r?\n[ \t]+(?![\r\n])")
 _SECRET_LINE = re.compile(
     rb"(?im)^(?:authorization|cookie|proxy-authorization|x-api-key|[^:\r\n]+-token)[ \t]*:[^\n]*\n"
 )
@@ -26,32 +26,21 @@ def parse(lines: list[bytes]) -> list[tuple[str, str]]:
 
     A folded line (RFC 9112 section 5.2) goes on with one space; a line that is no header is skipped.
     """
-    known = list(map(_lines.get, lines[1:-1]))
-    if None in known:
-        if any(line[:1] in (b" ", b"\t") for line in lines):
-            return _parse(_FOLD.sub(" ", b"".join(lines).decode("latin-1")).split("\n")[1:])
-        known = [_line(line) if field is None else field for line, field in zip(lines[1:-1], known, strict=True)]
-    return [field for field in known if field is not None and field[0]]
-
-
-def _parse(lines: list[str]) -> list[tuple[str, str]]:
-    fields = [_field(line) for line in lines]
+    if any(line[:1] in (b" ", b"\t") for line in lines):
+        lines = [line + b"\n" for line in _FOLD.sub(b" ", b"".join(lines)).split(b"\n")[:-1]]
+    fields = [_lines.get(line) or _line(line) for line in lines[1:-1]]
     return [field for field in fields if field[0]]
 
 
 def _line(line: bytes) -> tuple[str, str]:
     """One line as a field, ("", "") when it is none; remembered."""
-    field = _field(line.decode("latin-1").rstrip("\n"))
+    name, colon, value = line.decode("latin-1").rstrip("\n").partition(":")
+    field = (name.strip(" \t").lower(), value.strip(" \t\r")) if colon and name else ("", "")
     if len(line) <= _LINE_BYTES:
         if len(_lines) >= _LINES_MAX:
             _lines.clear()
         _lines[line] = field
     return field
-
-
-def _field(line: str) -> tuple[str, str]:
-    name, colon, value = line.partition(":")
-    return (name.strip(" \t").lower(), value.strip(" \t\r")) if colon and name else ("", "")
 
 
 def status_of(line: bytes) -> int:

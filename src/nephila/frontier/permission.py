@@ -61,9 +61,8 @@ class Permission:
         """A host is awake; those that asked meanwhile for its rules have them, if it does."""
         if host.waiters and host.robots is not None:
             waiting, host.waiters = host.waiters, []
-            age = max(host.robots_expires - self._clock.wall(), AGE_MIN_S)
             for other in waiting:
-                self._known(other, host.robots, age, _elsewhere(host.robots))
+                self._share(host, host.robots, other)
 
     def put_back(self, host: Host, row: Row) -> None:
         """The request did not come to an end: it is made again."""
@@ -126,14 +125,17 @@ class Permission:
             self._known(other, robots, age, _elsewhere(robots))
         self._books.stirred[host] = None
 
+    def _share(self, owner: Host, robots: RobotsFile, other: Host) -> None:
+        """`other` has the rules of `owner`, as long as they hold there."""
+        self._known(other, robots, max(owner.robots_expires - self._clock.wall(), AGE_MIN_S), _elsewhere(robots))
+
     # --- redirects --------------------------------------------------------------------------------------------------
 
     def _moved(self, host: Host, row: Row, target: str) -> None:
         there = self._books.host(origin(target))
         if there is not host and target == there.origin + "/robots.txt" and (there.robots or not there.verdict):
             if there.robots is not None:
-                age = max(there.robots_expires - self._clock.wall(), AGE_MIN_S)
-                self._known(host, there.robots, age, _elsewhere(there.robots))
+                self._share(there, there.robots, host)
             elif self._leads_nowhere(host, there):
                 self._known(host, RobotsFile("absent", b"", 301), self._books.config.robots_ttl_s, None)
             else:

@@ -80,6 +80,15 @@ def _packed(con: sqlite3.Connection) -> Iterator[Signed]:
         yield np.frombuffer(packed, "<i8")
 
 
+def _in_order(con: sqlite3.Connection, total: int) -> Signed:
+    """All fingerprints, by `url.id`."""
+    fps, at = np.empty(total, np.int64), 0
+    for packed in _packed(con):
+        fps[at : at + len(packed)] = packed
+        at += len(packed)
+    return fps
+
+
 def _ascending(con: sqlite3.Connection, total: int) -> Iterator[Fingerprints]:
     """All fingerprints in ascending order: by ranges of equal width, each in memory and sorted in its turn."""
     parts = 1
@@ -96,10 +105,7 @@ def _ascending(con: sqlite3.Connection, total: int) -> Iterator[Fingerprints]:
 
 def _sorted(con: sqlite3.Connection, total: int, low: int, high: int) -> Signed:
     if total:
-        some, at = np.empty(total, np.int64), 0
-        for packed in _packed(con):
-            some[at : at + len(packed)] = packed
-            at += len(packed)
+        some = _in_order(con, total)
     else:
         found = [packed[(packed >= low) & (packed <= high)] for packed in _packed(con)]
         some = np.concatenate(found) if found else np.empty(0, np.int64)
@@ -109,10 +115,7 @@ def _sorted(con: sqlite3.Connection, total: int, low: int, high: int) -> Signed:
 
 def _with_depths(con: sqlite3.Connection, total: int) -> Iterator[tuple[Fingerprints, npt.NDArray[np.uint8]]]:
     """Smaller depths are found in table `url` only."""
-    fps, at = np.empty(total, np.int64), 0
-    for packed in _packed(con):
-        fps[at : at + len(packed)] = packed
-        at += len(packed)
+    fps = _in_order(con, total)
     for begin in range(0, total, ROWS_AT_ONCE):
         end = min(begin + ROWS_AT_ONCE, total)
         (text,) = con.execute(

@@ -14,7 +14,7 @@ from nephila.errors import Damaged, DiskFull, JobError
 from nephila.frontier import sqlite_known
 from nephila.frontier.batch import BIAS, Snapshot
 from nephila.frontier.sqlite_rows import row_of
-from nephila.frontier.sqlite_tally import Tally
+from nephila.frontier.sqlite_tally import Tally, one
 
 CACHE_KB = 16_384
 """SQLite's page cache."""
@@ -112,15 +112,15 @@ def snapshot(con: sqlite3.Connection, seen: Any, tally: Tally, *, deep: bool) ->
         {fp + BIAS: id for fp, id in con.execute(f"SELECT fp, id FROM url WHERE {_REFUSED}")},
         dict(con.execute("SELECT text, id FROM rule")),
         con.execute("SELECT domain, host_only, path, name, value, expires, secure, http_only FROM cookie").fetchall(),
-        _one(con, "SELECT coalesce(max(id), 0) FROM url"),
-        _one(con, "SELECT coalesce(max(id), 0) FROM visit"),
+        one(con, "SELECT coalesce(max(id), 0) FROM url"),
+        one(con, "SELECT coalesce(max(id), 0) FROM visit"),
         dict(tally.outcomes),
         dict(tally.reasons),
         tally.outcomes.get("OK", 0),
         tally.bytes,
         tally.found,
-        _one(con, f"SELECT count(*) FROM url WHERE {_REFUSED}"),
-        _one(con, "SELECT count(*) FROM relax"),
+        one(con, f"SELECT count(*) FROM url WHERE {_REFUSED}"),
+        one(con, "SELECT count(*) FROM relax"),
         {r[0]: _chain(con, r[6], r[5]) for _, *r in special if r[5]},
         [r[0] for _, *r in special if r[6] == 0 and r[3] != "robots"],
         lambda: (
@@ -153,10 +153,6 @@ _ROBOTS = (
     "SELECT host, count(*) FROM url INDEXED BY url_special WHERE kind = 'robots'"
     " AND state = 'queued' AND (parent = 0 OR hops > 0 OR kind = 'robots') GROUP BY host"
 )
-
-
-def _one(con: sqlite3.Connection, sql: str) -> int:
-    return int(con.execute(sql).fetchone()[0])
 
 
 def _chain(con: sqlite3.Connection, parent: int, hops: int) -> tuple[int, ...]:

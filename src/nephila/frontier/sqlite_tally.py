@@ -45,12 +45,13 @@ def count(con: sqlite3.Connection) -> Tally:
     return Tally(
         dict(con.execute(_visits("v.outcome", "u.kind != 'robots'")).fetchall()),
         dict(con.execute(_visits("v.reason", "u.kind != 'robots' AND v.outcome NOT IN ('OK', 'MOVED')")).fetchall()),
-        _one(con, "SELECT coalesce(sum(bytes), 0) FROM visit"),
-        _one(con, "SELECT count(*) FROM url WHERE state IN ('queued', 'done') AND kind != 'robots'"),
+        one(con, "SELECT coalesce(sum(bytes), 0) FROM visit"),
+        one(con, "SELECT count(*) FROM url WHERE state IN ('queued', 'done') AND kind != 'robots'"),
     )
 
 
-def _one(con: sqlite3.Connection, sql: str) -> int:
+def one(con: sqlite3.Connection, sql: str) -> int:
+    """The number that a query answers with."""
     return int(con.execute(sql).fetchone()[0])
 
 
