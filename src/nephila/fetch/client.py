@@ -20,7 +20,8 @@ from nephila.fetch import faults, heads
 from nephila.fetch.budget import Budget
 from nephila.fetch.guard import Guard
 from nephila.fetch.names import Names
-from nephila.fetch.setup import Setup, Target, split
+from nephila.fetch.setup import Setup
+from nephila.fetch.target import Target, split
 from nephila.fetch.transfer import Transfer
 from nephila.fetch.wanted import Wanted
 from nephila.fetch.wire import Ending, Wire

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import lru_cache
-from urllib.parse import urlsplit
 
 from nephila.clock import Clock
 from nephila.config import Config
-from nephila.fetch.guard import is_literal, pin
+from nephila.fetch.guard import pin
 from nephila.fetch.names import Ask, Names
+from nephila.fetch.target import names_are_ours, target_of
 from nephila.types import Resolution
 
 NOT_OURS = Resolution()
@@ -27,7 +27,7 @@ class Directory:
     def __init__(self, config: Config, clock: Clock, ask: Ask | None = None) -> None:
         self._names = Names(config, clock, ask)
         self._pinned = dict(map(pin, config.resolve))
-        self._ours = not config.proxy or urlsplit(config.proxy).scheme == "socks5"
+        self._ours = names_are_ours(config.proxy)
         self._place = lru_cache(PLACES_MAX)(self._look_at)
 
     def known(self, origin: str, grace_s: float = 0.0) -> Resolution | None:
@@ -64,13 +64,12 @@ class Directory:
     def _look_at(self, origin: str) -> tuple[str, Resolution | None]:
         """(host without brackets, what needs no look-up)."""
         try:
-            parts = urlsplit(origin)
-            host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+            target = target_of(origin)
         except ValueError:
             return "", NOT_OURS
-        if not self._ours or not host:
-            return host, NOT_OURS
-        if is_literal(host):
-            return host, Resolution((host,))
-        pinned = self._pinned.get((host, port))
-        return host, Resolution(pinned) if pinned else None
+        if not self._ours:
+            return target.host, NOT_OURS
+        if target.literal:
+            return target.host, Resolution((target.host,))
+        pinned = self._pinned.get((target.host, target.port))
+        return target.host, Resolution(pinned) if pinned else None

@@ -5,18 +5,15 @@ from __future__ import annotations
 import os
 import re
 import ssl
-from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
-from urllib.parse import urlsplit
 
 import pycurl  # type: ignore[import-untyped]
 
 from nephila import __version__
 from nephila.config import Config
 from nephila.errors import ConfigError
-from nephila.fetch.guard import is_literal
 from nephila.fetch.heads import SECRET_NAME, Sent
+from nephila.fetch.target import UNSAFE, Target, names_are_ours, split
 from nephila.types import Lease
 
 CONNECT_SLACK_S = 5.0
@@ -38,37 +35,7 @@ CA_FILES = (
     "/etc/ssl/cert.pem",
     "/opt/homebrew/etc/ca-certificates/cert.pem",
 )
-PORTS = {"http": 80, "https": 443}
-UNSAFE = re.compile(r"[\r\n\0]")
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
-
-
-class Target(NamedTuple):
-    """Where a URL's request goes. `host` without brackets, lower case."""
-
-    origin: str
-    scheme: str
-    host: str
-    port: int
-    literal: bool
-
-
-@lru_cache(4096)
-def target_of(origin: str) -> Target:
-    """Read `scheme://authority`. Raises ValueError when it is not one that can be fetched."""
-    parts = urlsplit(origin)
-    host, port = (parts.hostname or "").lower(), parts.port or PORTS.get(parts.scheme, 0)
-    if not host or parts.scheme not in PORTS or parts.port == 0:
-        raise ValueError(f"not an http address: {origin[:200]}")
-    return Target(f"{parts.scheme}://{host}:{port}", parts.scheme, host, port, is_literal(host))
-
-
-def split(url: str) -> Target:
-    """The target of an absolute URL. Raises ValueError."""
-    if UNSAFE.search(url):
-        raise ValueError("a line end in a URL")
-    end = url.find("/", len("https://"))
-    return target_of(url if end < 0 else url[:end])
 
 
 class Setup:
@@ -89,7 +56,7 @@ class Setup:
         self._origins = _origins(config.seeds) if self._secret else frozenset[str]()
         self._ca_file = ca_file()
         self.insecure = frozenset(host.lower().strip("[]") for host in config.insecure)
-        self.proxy_scheme = urlsplit(config.proxy).scheme if config.proxy else ""
+        self._names_are_ours = names_are_ours(config.proxy)
 
     def prepare(self, handle: pycurl.Curl) -> None:
         """All that stays the same for every request of a handle."""
@@ -132,7 +99,7 @@ class Setup:
 
     def resolves_target(self) -> bool:
         """Whether the target's name is ours to resolve; most proxies do it themselves."""
-        return self.proxy_scheme in ("", "socks5")
+        return self._names_are_ours
 
 
 def ca_file() -> str:

@@ -16,7 +16,8 @@ from nephila.fetch import heads
 from nephila.fetch.budget import Budget, Store
 from nephila.fetch.chunked import Dechunker
 from nephila.fetch.guard import Guard
-from nephila.fetch.setup import Setup, Target
+from nephila.fetch.setup import Setup
+from nephila.fetch.target import Target
 from nephila.fetch.wanted import Wanted
 from nephila.types import Lease, Timings
 

@@ -1,0 +1,46 @@
+"""Where a request goes: host and port of an origin, and who finds out its address."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from nephila.fetch.guard import is_literal
+
+PORTS = {"http": 80, "https": 443}
+UNSAFE = re.compile(r"[\r\n\0]")
+
+
+class Target(NamedTuple):
+    """Where a URL's request goes. `host` without brackets, lower case."""
+
+    origin: str
+    scheme: str
+    host: str
+    port: int
+    literal: bool
+
+
+@lru_cache(4096)
+def target_of(origin: str) -> Target:
+    """Read `scheme://authority`. Raises ValueError when it is not one that can be fetched."""
+    parts = urlsplit(origin)
+    host, port = (parts.hostname or "").lower(), parts.port or PORTS.get(parts.scheme, 0)
+    if not host or parts.scheme not in PORTS or parts.port == 0:
+        raise ValueError(f"not an http address: {origin[:200]}")
+    return Target(f"{parts.scheme}://{host}:{port}", parts.scheme, host, port, is_literal(host))
+
+
+def split(url: str) -> Target:
+    """The target of an absolute URL. Raises ValueError."""
+    if UNSAFE.search(url):
+        raise ValueError("a line end in a URL")
+    end = url.find("/", len("https://"))
+    return target_of(url if end < 0 else url[:end])
+
+
+def names_are_ours(proxy: str) -> bool:
+    """Whether a target's name is ours to resolve; most proxies do it themselves."""
+    return not proxy or urlsplit(proxy).scheme == "socks5"
