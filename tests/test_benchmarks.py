@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -162,6 +163,9 @@ def test_nginx_logs_what_was_asked(nginx: ServeSite, tmp_path: Path) -> None:
     server = nginx({"m1": tmp_path}, "    location = /slow { return 503; }")
     for path in ("/m1/a%20b.html", "/m1/gone", "/slow"):
         _get(server, path)
+    end = time.monotonic() + 10
+    while len(server.log_lines()) < 3 and time.monotonic() < end:  # a line is written after its answer has gone out
+        time.sleep(0.01)
     assert [(hit.path, hit.status, hit.method, hit.agent) for hit in server.log_lines()] == [
         ("/m1/a%20b.html", 200, "GET", 'quoted "agent"'),
         ("/m1/gone", 404, "GET", 'quoted "agent"'),

@@ -15,6 +15,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from nephila import native
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PINS = (ROOT / "constraints.txt").read_text().splitlines()
@@ -149,3 +151,10 @@ def test_skips_fail_where_nothing_may_be_missing(tmp_path: Path, no_skip: str, c
     done = subprocess.run([*command, "."], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, counts in done.stdout) == (code, True), done.stdout + done.stderr
     assert "corpora: folder absent" in done.stdout
+
+
+@pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="no C compiler")
+@pytest.mark.parametrize("source", sorted((ROOT / "src" / "nephila").rglob("*.c")), ids=lambda path: path.name)
+def test_what_is_in_c_is_compiled_where_a_compiler_is(source: Path) -> None:
+    """Else the slower way would be taken, and nobody would notice."""
+    assert native.library(source) is not None

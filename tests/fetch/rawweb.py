@@ -7,7 +7,8 @@ import re
 import socket
 import ssl
 import struct
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,17 @@ def client(
     """A client that may reach `web`."""
     allowed = frozenset({(host, web.port)}) if web else frozenset[tuple[str, int]]()
     return Client(Config(**config), allowed=allowed, folder=folder, wanted=wanted)
+
+
+@asynccontextmanager
+async def browsing(*scripts: Script, **config: Any) -> AsyncIterator[tuple[Web, Client]]:
+    """A web of these answers, and a client for it that is closed in the end."""
+    async with Web(*scripts) as web:
+        fetch = client(web, **config)
+        try:
+            yield web, fetch
+        finally:
+            await fetch.close()
 
 
 def run(work: Coroutine[Any, Any, Any], seconds: float = 10.0) -> Any:

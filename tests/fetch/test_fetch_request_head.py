@@ -8,7 +8,7 @@ from typing import Any
 
 import pycurl
 import pytest
-from fetch.rawweb import Talk, Web, answer, client, lease, run
+from fetch.rawweb import Talk, answer, browsing, lease, run
 
 from nephila.fetch import transfer
 from nephila.fetch.heads import Sent
@@ -29,13 +29,11 @@ PATHS = [
 
 def test_every_request_is_told_as_it_was_sent() -> None:
     async def work() -> None:
-        async with Web(answer()) as web:
-            fetch = client(web)
+        async with browsing(answer()) as (web, fetch):
             told = []
             for path in PATHS + PATHS:
                 told.append((await fetch(lease(web.url(path)))).request_head)
             assert told == web.heads
-            await fetch.close()
 
     run(work())
 
@@ -46,35 +44,29 @@ def test_at_the_same_time_too() -> None:
             await asyncio.sleep(random.Random(len(talk.web.heads)).random() / 50)
             await talk.say(answer(talk.head))
 
-        async with Web(echo) as web:
-            fetch = client(web)
+        async with browsing(echo) as (web, fetch):
             got = await asyncio.gather(*(fetch(lease(web.url(f"/{n}"))) for n in range(60)))
             assert [response.request_head for response in got] == [response.payload.head(9999) for response in got]
-            await fetch.close()
 
     run(work())
 
 
 def test_other_lines_are_told_anew() -> None:
     async def work() -> None:
-        async with Web(answer()) as web:
-            fetch = client(web)
+        async with browsing(answer()) as (web, fetch):
             validated = lease(web.url("/v"), validators=('"tag"', ""))
             for asked in (lease(web.url("/1")), validated, lease(web.url("/2")), validated, lease(web.url("/3"))):
                 assert (await fetch(asked)).request_head == web.heads[-1]
-            await fetch.close()
 
     run(work())
 
 
 def test_a_secret_line_is_left_out_of_what_is_known() -> None:
     async def work() -> None:
-        async with Web(answer()) as web:
-            fetch = client(web)
+        async with browsing(answer()) as (web, fetch):
             for n in range(3):
                 got = await fetch(lease(web.url(f"/{n}"), cookie="a=b"))
                 assert got.request_head == web.heads[-1].replace(b"Cookie: a=b\r\n", b"")
-            await fetch.close()
 
     run(work())
 
@@ -91,11 +83,9 @@ def test_libcurl_tells_it_once_per_origin(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(transfer.Transfer, "_on_debug", heard)
 
     async def work() -> None:
-        async with Web(answer()) as web:
-            fetch = client(web)
+        async with browsing(answer()) as (web, fetch):
             for n in range(5):
                 await fetch(lease(web.url(f"/{n}")))
-            await fetch.close()
 
     run(work())
     assert len(told) == 1
