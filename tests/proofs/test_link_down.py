@@ -104,7 +104,7 @@ def away() -> Iterator[Away]:
 @pytest.mark.parametrize("end", ["server", pytest.param("crawler", marks=pytest.mark.long)])
 def test_an_outage_of_some_seconds_changes_nothing(end: str, away: Away, tmp_path: Path) -> None:
     calm = crawl(away, tmp_path / "calm", SHORT)
-    torn = crawl(away, tmp_path / "torn", SHORT, end, outage_s=7.0)
+    torn = crawl(away, tmp_path / "torn", SHORT, end, outage_s=10.0)
     complaints = differences(torn, calm)
     assert complaints == []
 

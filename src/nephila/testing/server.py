@@ -12,16 +12,14 @@ import asyncio
 import os
 import socket
 import sys
-import threading
 import time
 from pathlib import Path
-from types import TracebackType
-from typing import cast
+from typing import Any, cast
 
 import msgspec
-import uvloop
 
 from nephila.testing import sites
+from nephila.testing.background import Background
 from nephila.testing.fakeweb import head
 from nephila.testing.sites import Answer, Site
 
@@ -52,7 +50,7 @@ def hits(log: Path) -> list[Hit]:
     return [Hit(float(t), h, p, int(s), int(c), int(n), float(d)) for t, h, p, s, c, n, d in lines]
 
 
-class SiteServer:
+class SiteServer(Background):
     """A site on 127.0.0.1 … 127.0.0.`hosts`, all on one port, served from a thread. A context manager.
 
     `delay_s`: seconds before each answer that does not say otherwise. `log`: appended to, one line per request.
@@ -62,8 +60,7 @@ class SiteServer:
         self.log, self.hosts, self.port = log, hosts, port
         self._site = sites.named(site) if isinstance(site, str) else site
         self._delay_s = delay_s
-        self._loop = uvloop.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="site server", daemon=True)
+        super().__init__("site server")
         self._file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._servers: list[asyncio.AbstractServer] = []
         self.desk = _Desk(self._site, self._file, delay_s)
@@ -73,20 +70,6 @@ class SiteServer:
 
     def hits(self) -> list[Hit]:
         return hits(self.log)
-
-    def __enter__(self) -> SiteServer:
-        self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result(10)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
-        os.close(self._file)
 
     async def _open(self) -> None:
         for number in range(1, self.hosts + 1):
@@ -100,6 +83,10 @@ class SiteServer:
         for connection in list(self.desk.open):
             connection.drop()
         await asyncio.sleep(0)
+
+    def __exit__(self, *raised: Any) -> None:
+        super().__exit__(*raised)
+        os.close(self._file)  # nobody writes any more
 
 
 class _Desk:

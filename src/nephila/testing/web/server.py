@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-import threading
 from collections import Counter
-from types import TracebackType
 from typing import cast
 
 import msgspec
-import uvloop
 
+from nephila.testing.background import Background
 from nephila.testing.fakeweb import PHRASES
 from nephila.testing.sites import Answer
 from nephila.testing.web.model import MadeUpWeb
@@ -48,7 +46,7 @@ def listen(port: int, everywhere: bool, shared: bool = False) -> socket.socket:
     return listener
 
 
-class WebServer:
+class WebServer(Background):
     """`MadeUpWeb` served from a thread; a context manager. The port is written into `spec` when it is 0."""
 
     def __init__(self, spec: Spec, shared: bool = False) -> None:
@@ -58,9 +56,8 @@ class WebServer:
         """Status → answers sent so far."""
         self.connections = 0
         """Connections taken so far."""
-        self._loop = uvloop.new_event_loop()
+        super().__init__("made-up web")
         self.open: set[asyncio.Transport] = set()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="made-up web", daemon=True)
 
     @property
     def seeds(self) -> list[str]:
@@ -72,23 +69,10 @@ class WebServer:
         spec = self.web.spec
         return [f"{spec.name(k)}:{spec.port}:127.0.0.1" for k in range(spec.hosts)] if spec.names else []
 
-    def __enter__(self) -> WebServer:
-        self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._start(), self._loop).result(10)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
-        self._loop.close()
-
-    async def _start(self) -> None:
+    async def _open(self) -> None:
         self._server = await self._loop.create_server(lambda: _Connection(self), sock=self._listener)
 
-    async def _stop(self) -> None:
+    async def _close(self) -> None:
         self._server.close()
         for transport in list(self.open):
             transport.abort()
