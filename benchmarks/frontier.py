@@ -17,7 +17,6 @@ import asyncio
 import gc
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -30,7 +29,9 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from benchmarks.measure import resident
 from benchmarks.sites import save, where
+from nephila.clock import SystemClock
 from nephila.config import Config
 from nephila.frontier.frames import Settled, to_front
 from nephila.frontier.scheduler import Scheduler
@@ -91,7 +92,7 @@ class Bench:
             seen=seen,
             scope=ScopeSpec("any", ("http://0.example/",)),
             fingerprint=self._fingerprint,
-            clock=_Clock(),
+            clock=SystemClock(),
             rng=random.Random(1),
         )
         self._changed = asyncio.Event()
@@ -212,18 +213,9 @@ class Bench:
     def line(self, what: str, count: int, work: Work) -> Line:
         queued = self.scheduler.status()["queued"]
         size = sum(path.stat().st_size for path in self.path.parent.glob("crawl.db*"))
-        return Line(what, self._made, queued, count / work.wall_s, work.cpu_s / count * 1e6, resident(), size)
-
-
-class _Clock:
-    monotonic, wall = staticmethod(time.monotonic), staticmethod(time.time)
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-
-
-def resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+        return Line(
+            what, self._made, queued, count / work.wall_s, work.cpu_s / count * 1e6, resident(os.getpid()), size
+        )
 
 
 async def measure(folder: Path, urls: int, hosts: int, drained: int) -> list[Line]:
@@ -260,7 +252,7 @@ def as_row(line: Line) -> str:
 
 def resume(folder: Path) -> str:
     """Open the folder as a start does, up to the first lease; a sentence."""
-    empty, start = resident(), time.perf_counter()
+    empty, start = resident(os.getpid()), time.perf_counter()
     store, seen = SqliteStore(folder / "crawl.db"), KeyTree()
     snapshot = store.load(seen)
     loaded = time.perf_counter()
@@ -271,7 +263,7 @@ def resume(folder: Path) -> str:
         seen=seen,
         scope=ScopeSpec("any", ("http://0.example/",)),
         fingerprint=Fingerprints(7),
-        clock=_Clock(),
+        clock=SystemClock(),
         rng=random.Random(1),
     )
     made = time.perf_counter()
@@ -279,7 +271,7 @@ def resume(folder: Path) -> str:
     end = time.perf_counter()
     return (
         f"Start with {len(seen):,} known URLs: {end - start:.2f} s (set and tables {loaded - start:.2f}, hosts {made - loaded:.2f},"
-        f" first {leases} leases {end - made:.2f}); memory {(resident()) / 1e6:,.0f} MB (before: {empty / 1e6:,.0f})."
+        f" first {leases} leases {end - made:.2f}); memory {(resident(os.getpid())) / 1e6:,.0f} MB (before: {empty / 1e6:,.0f})."
     )
 
 

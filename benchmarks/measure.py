@@ -76,3 +76,11 @@ def _resident(session: int) -> int:
 def _own_peak(used: resource.struct_rusage) -> int:
     """The largest single process, for runs that end between two looks (Linux counts KiB, macOS bytes)."""
     return used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def resident(pid: int) -> int:
+    """Resident bytes of a process: second field of /proc/PID/statm (proc_pid_statm(5)); 0 when it has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
+    except (OSError, IndexError):
+        return 0

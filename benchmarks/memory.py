@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.measure import resident
 from nephila.testing.groups import Crawl
 
 SEEN_BYTES = 80
@@ -87,22 +88,13 @@ def _gather(crawl: Crawl, answered: Callable[[], int], database: Path, count: in
         if not crawl.running or time.monotonic() > end:
             raise RuntimeError(f"the crawl has got to {pages} pages only")
         if pages >= count - margin:
-            samples.append(Sample(pages, _resident(crawl.front), tuple(map(_resident, crawl.workers()))))
+            samples.append(Sample(pages, resident(crawl.front), tuple(map(resident, crawl.workers()))))
         time.sleep(SAMPLE_S)
     if len(samples) < ENOUGH:
         raise RuntimeError(f"{len(samples)} looks around {count} pages are too few")
     worker = statistics.median(max(sample.workers, default=0) for sample in samples)
     front = statistics.median(sample.front for sample in samples)
     return Figures(count, _known(database), int(front), int(worker))
-
-
-def _resident(pid: int) -> int:
-    """VmRSS of /proc/PID/status in bytes; 0 when the process has ended."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:")), 0)
 
 
 def _known(database: Path) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import sqlite3
 import subprocess
@@ -23,6 +22,7 @@ from typing import NamedTuple
 import msgspec
 import xxhash
 
+from benchmarks.measure import resident
 from nephila.testing.groups import Crawl
 from nephila.testing.web import MadeUpWeb, Spec
 
@@ -192,12 +192,6 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS if fields else 0.0
 
 
-def resident(pid: int) -> int:
-    """Resident bytes of a process, field 24; 0 when it has ended."""
-    fields = _stat(pid)
-    return int(fields[21]) * resource.getpagesize() if fields else 0
-
-
 def _stat(pid: int) -> list[str]:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -210,9 +204,3 @@ def size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def jain(values: list[float]) -> float:
-    """Jain's fairness index: 1 when all are equal, 1/n when one has everything."""
-    squares = sum(value * value for value in values)
-    return sum(values) ** 2 / (len(values) * squares) if squares else 0.0

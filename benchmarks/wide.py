@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.sites import save, where
-from benchmarks.watch import Served, Watch, expected, jain, kept, rows
+from benchmarks.watch import Served, Watch, expected, kept, rows
+from nephila.testing.fairness import jain
 from nephila.testing.groups import Crawl, Ended
 from nephila.testing.web import Spec
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from benchmarks.million import Result, judge, paces, plot, report
-from benchmarks.watch import Look, Tally, expected, jain, kept
+from benchmarks.watch import Look, Tally, expected, kept
 from benchmarks.wide import Polite
 
+from nephila.testing.fairness import jain
 from nephila.testing.web import MadeUpWeb, Spec
 
 MB = 1_000_000

@@ -13,9 +13,9 @@ from nephila.testing.fakeweb import Access
 
 
 def jain(shares: Collection[float]) -> float:
-    """(Σx)² / n·Σx² (Jain, Chiu and Hawe 1984): 1 when all are alike, 1/n when one has everything."""
+    """(Σx)² / n·Σx² (Jain, Chiu and Hawe 1984): 1 when all are alike, 1/n when one has everything, 0 when nobody has."""
     total = sum(shares)
-    return total * total / (len(shares) * sum(x * x for x in shares)) if total else 1.0
+    return total * total / (len(shares) * sum(x * x for x in shares)) if total else 0.0
 
 
 def while_all_have_work(log: Iterable[Access], queued: dict[str, int]) -> Counter[str]:
