@@ -296,12 +296,15 @@ def main() -> int:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.frontier", description=__doc__)
     parser.add_argument("--urls", type=int, default=10_000_000, help="URLs to queue")
-    parser.add_argument("--hosts", type=int, default=100_000)
+    parser.add_argument("--hosts", type=int, default=100_000, help=f"at least {BLOCK}: so many are asked at once")
     parser.add_argument("--drain", type=int, default=200_000, help="visits without new links, at the end")
     parser.add_argument("--folder", default=None, help="where the database is made (about 160 bytes per URL)")
     parser.add_argument("--save", action="store_true", help="write the table into benchmarks/RESULTS.md")
     parser.add_argument("--resume", default="", help=argparse.SUPPRESS)
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.hosts < BLOCK and not options.resume:
+        parser.error(f"--hosts {options.hosts}: at least {BLOCK} are needed, since so many are asked at once")
+    return options
 
 
 if __name__ == "__main__":
