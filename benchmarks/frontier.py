@@ -302,8 +302,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--save", action="store_true", help="write the table into benchmarks/RESULTS.md")
     parser.add_argument("--resume", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.hosts < BLOCK and not options.resume:
-        parser.error(f"--hosts {options.hosts}: at least {BLOCK} are needed, since so many are asked at once")
+    for name, least in {"hosts": BLOCK, "urls": POINTS * BLOCK * NEW, "drain": 4 * BLOCK}.items():
+        if (given := getattr(options, name)) < least and not options.resume:
+            parser.error(f"--{name} {given}: at least {least} are needed, since {BLOCK} pages are asked for at a time")
     return options
 
 
