@@ -1,0 +1,46 @@
+"""Rows whose tests are not cases of the torture server: row → tests that hold it, each as `file::function`."""
+
+from __future__ import annotations
+
+ELSEWHERE: dict[str, tuple[str, ...]] = {
+    "E1": (
+        "fetch/test_fetch_network.py::test_trouble_with_a_name",
+        "fetch/test_fetch_network.py::test_silent_name_server",
+    ),
+    "K1": ("views/test_views_names.py::test_long_names_are_cut_and_stay_apart",),
+    "K2": ("views/test_views_names.py::test_names",),
+    "K3": ("views/test_views_names.py::test_two_urls_never_share_a_name",),
+    "K4": ("views/test_views_names.py::test_a_file_and_a_folder_of_one_name",),
+    "K5": ("views/test_views_names.py::test_two_urls_never_share_a_name",),
+    "K6": ("views/test_views_names.py::test_names",),
+    "K7": ("views/test_views_names.py::test_hosts_ports_and_our_own_files",),
+    "K8": ("views/test_views_names.py::test_two_urls_never_share_a_name",),
+    "K9": ("views/test_views_mirror.py::test_a_failed_refetch_keeps_the_old_copy_and_a_good_one_replaces_it",),
+    "K10": ("views/test_views_mirror.py::test_a_symbolic_link_is_never_written_through",),
+    "L1": ("crash/test_fault_points.py::test_every_step", "crash/test_kills.py::test_kills_by_progress"),
+    "L2": (
+        "commands/test_commands_steering.py::test_one_signal_drains",
+        "commands/test_commands_steering.py::test_a_second_signal_stops_at_once",
+    ),
+    "L3": (
+        "commands/test_commands_folder.py::test_a_full_disk_ends_with_6_and_loses_nothing",
+        "commands/test_commands_folder.py::test_a_file_that_may_not_grow_ends_with_6",
+    ),
+    "L5": ("crew/test_crew.py::test_a_page_that_makes_its_worker_fat_is_charged",),
+    "L7": (
+        "commands/test_commands_folder.py::test_damage_is_named_and_nothing_starts_afresh",
+        "commands/test_commands_folder.py::test_what_an_archive_file_lost_is_fetched_again",
+    ),
+    "L8": (
+        "commands/test_commands_folder.py::test_two_crawls_at_the_same_instant",
+        "commands/test_commands_folder.py::test_the_lock_of_a_killed_crawl_is_no_obstacle",
+    ),
+    "L9": ("frontier/test_resume.py::test_a_wider_scope_queues_what_was_refused",),
+    "L10": ("crew/test_crew.py::test_settlements_count_before_the_archive_is_cut_and_leases_return_after",),
+    "L12": ("commands/test_commands_library.py::test_hooks_by_moment",),
+    "L13": (
+        "commands/test_commands_steering.py::test_a_reader_that_leaves_early",
+        "commands/test_commands_folder.py::test_a_log_that_cannot_be_written_stops_nothing",
+    ),
+    "L15": ("views/test_views_mirror.py::test_no_drafts_are_left",),
+}

@@ -1,0 +1,54 @@
+"""Every fault has one right outcome: the cases of the torture server, crawled by the real thing.
+
+Quick tests crawl a sample of each section, `--long` everything, `--torture A4,B` the cases whose ids begin so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from torture.elsewhere import ELSEWHERE
+from torture.run import torture
+
+from nephila.testing.torture.cases import Case, cases, crawls
+from nephila.testing.torture.rows import ROWS
+
+TESTS = Path(__file__).parents[1]
+ALL = cases()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "chosen" not in metafunc.fixturenames:
+        return
+    given = metafunc.config.getoption("--torture")
+    picked = [case for case in ALL if case.id.startswith(tuple(given.split(",")))] if given else ALL
+    every = (
+        [] if given else [pytest.param(some, id=f"all {name}", marks=pytest.mark.long) for name, some in crawls(picked)]
+    )
+    sample = picked if given else [case for case in picked if case.quick]
+    metafunc.parametrize("chosen", [*every, *(pytest.param(some, id=name) for name, some in crawls(sample))])
+
+
+def test_every_case_has_its_outcome(
+    chosen: list[Case], tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    """Its outcome and reason, and what is promised for all: nothing else suffers, the archive is sound, manners are kept."""
+    record_property("rows", sorted({case.row.id for case in chosen}))
+    wrong = torture(chosen, tmp_path)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_rows_are_numbered_without_gaps() -> None:
+    for section in sorted({row.section for row in ROWS.values()}):
+        numbers = [int(row.id[1:]) for row in ROWS.values() if row.section == section]
+        assert numbers == list(range(1, len(numbers) + 1))
+
+
+@pytest.mark.parametrize(("row", "test"), [(row, test) for row, tests in ELSEWHERE.items() for test in tests])
+def test_tests_elsewhere_are_there(row: str, test: str) -> None:
+    file, _, function = test.partition("::")
+    assert row in ROWS
+    assert re.search(rf"^(?:async )?def {re.escape(function)}\(", (TESTS / file).read_text(), re.MULTILINE)
