@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from nephila.types import Kind, Lease, Outcome, Response
-from nephila.url.parse import resolve
+from nephila.url.parse import resolve, without_userinfo
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
@@ -48,6 +48,7 @@ def _moved(lease: Lease, response: Response, fingerprint_of: Callable[[str], int
     target = resolve(response.url, next(iter(places)))
     if target is None:
         return Verdict(Outcome.REFUSED, "redirect_target")
+    target = without_userinfo(target)
     fp = fingerprint_of(target)
     if fp == lease.fp and response.header("set-cookie") and lease.attempt == 1:
         return Verdict(Outcome.MOVED, "cookie_wall", target)

@@ -137,6 +137,13 @@ def test_urls_that_are_no_links() -> None:
     assert told(it.admit(page("/x", "/p"))) == []
 
 
+def test_user_names_and_passwords_are_no_part_of_an_address() -> None:
+    it = admission()
+    found = it.admit(page("https://me:secret@h.org/x", "https://h.org/x", "https://me@h.org/y@z"))
+    assert told(found) == [("https://h.org/x", PAGE, ""), ("https://h.org/y@z", PAGE, "")]
+    assert edges(found) == ([], [FP("https://h.org/x"), FP("https://h.org/y@z")])
+
+
 def test_a_new_epoch_forgets_what_was_told() -> None:
     it = admission()
     it.admit(page("http://other.org/"))

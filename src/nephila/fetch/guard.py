@@ -82,9 +82,10 @@ class Guard:
         """The same for a target that a proxy will connect: only what the name itself gives away."""
         if self._open or (host, port) in self._allowed or (host, port) in self.pinned:
             return ""
-        if host == "localhost" or host.endswith(".localhost"):
+        name = host.rstrip(".")
+        if name == "localhost" or name.endswith(".localhost"):
             return "loopback"
-        return special(host) if is_literal(host) else ""
+        return special(name) if is_literal(name) else ""
 
 
 def special(address: str) -> str:

@@ -25,7 +25,7 @@ from itertools import compress
 
 from nephila.types import FLAT_KINDS, Found, Kind, Links, NewLink
 from nephila.url.key import Fingerprints
-from nephila.url.parse import normalise, resolve
+from nephila.url.parse import normalise, resolve, without_userinfo
 from nephila.url.scope import URL_LENGTH_MAX, Scope
 
 _GROUPS: dict[Kind, int] = dict.fromkeys(Kind, 0) | {
@@ -141,6 +141,7 @@ class Admission:
         """The entry of `url`; `new` gets it when the front has not been told of it, or only that it was refused."""
         if url is None:
             return _BROKEN[_GROUPS[kind]]
+        url = without_userinfo(url)
         fp = self._fingerprints(url)
         rule = self._refusal(url, kind) or ("" if follow else "nofollow")
         if not self._known(fp, wanted=not rule):

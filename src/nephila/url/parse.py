@@ -53,8 +53,7 @@ def _scalars(text: str) -> str:
 
 def origin(url: str) -> str:
     """scheme://host[:port] of a serialised URL."""
-    head = url[: url.find("/", 8)]
-    return head if "@" not in head else without_userinfo(head)
+    return without_userinfo(url[: url.find("/", 8)])
 
 
 def host_of(url: str) -> str:
@@ -77,7 +76,10 @@ def path_of(url: str) -> str:
 
 
 def without_userinfo(url: str) -> str:
-    """The URL without user:password@."""
+    """The URL without user:password@, which is never requested, stored or logged: it is no part of what a page is called
+    (RFC 9110 section 4.2.4)."""
+    if "@" not in url:
+        return url
     scheme, _, rest = url.partition("//")
     authority, slash, path = rest.partition("/")
     return f"{scheme}//{authority[authority.rfind('@') + 1 :]}{slash}{path}"

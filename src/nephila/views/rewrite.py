@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from turbohtml.rewrite import Element, rewrite
 
-from nephila.url.parse import resolve
+from nephila.url.parse import resolve, without_userinfo
 from nephila.views.style import css, srcset
 
 Lookup = Callable[[str], str]
@@ -69,7 +69,7 @@ class Addresses:
         if url is None:
             return "#" if re.sub(r"[\x00-\x20]", "", address[:20]).lower().startswith("file:") else href
         _, mark, fragment = address.partition("#")
-        path = self._lookup(url)
+        path = self._lookup(without_userinfo(url))
         if not path:
             self.missing += 1
         return (self._relative(path) if path else url) + (f"#{quote(fragment, safe=_FRAGMENT_SAFE)}" if mark else "")
