@@ -37,6 +37,10 @@ crawl: $(VENV)/.installed ## crawl URL=https://… into OUT=out/HOST; ARGS="--ma
 test: $(VENV)/.installed-test system-parts ## the quick tests, JOBS=2 at a time; ARGS go to pytest
 	@$(BIN)/python -m pytest -q -n $(JOBS) $(ARGS)
 
+.PHONY: conformance
+conformance: $(VENV)/.installed-test ## the public test corpora, and a table of what passed (docs/conformance.md)
+	@$(BIN)/python -m pytest -q tests/conformance $(ARGS)
+
 .PHONY: test-long
 test-long: SYSTEM_PARTS += chromium:/usr/bin/chromium
 test-long: $(VENV)/.installed-test system-parts ## the long tests: kills, soaks, whole sites

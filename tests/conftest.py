@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # `benchmarks.servers` and `realsites` are not installed anywhere
-pytest_plugins = ["realsites", "torture_report"]
+pytest_plugins = ["realsites", "torture_report", "conformance.table"]
 
 EXEMPT = "corpora:"
 

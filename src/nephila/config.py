@@ -47,6 +47,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             FIXED,
         ),
     ] = "keytree"
+    guess_links: Annotated[
+        bool, key("try addresses in scripts, comments, text and obsolete attributes, too; pages read from now on")
+    ] = False
     ignore_nofollow: Annotated[bool, key("follow links in spite of nofollow", EFFECT)] = False
 
     # how much

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from nephila import __version__
 from nephila.archive.warc import Writer
+from nephila.config import Config
 from nephila.engine import Engine, Hooks
 from nephila.errors import ConfigError
 from nephila.fetch.client import Client
@@ -86,7 +87,7 @@ def build_engine(
         permission=Gate(TOKEN, enabled=not c.no_robots),
         fetch=fetch,
         decode=functools.partial(_decoded, limit=c.page_bytes_max, ratio_max=c.decode_ratio_max),
-        read=Reader(page_bytes_max=c.page_bytes_max, links_max=c.links_max, sitemaps=c.sitemaps, resolve=resolve),
+        read=reader_of(c),
         read_robots=functools.partial(_robots_page, guess_sitemap=c.sitemaps),
         admission=admission,
         keep=writer,
@@ -99,6 +100,17 @@ def build_engine(
         hooks=hooks or hooks_of(spec.hooks),
         abroad=Abroad() if 0 < c.site_pages < c.site_pages_max else None,
         on_close=close,
+    )
+
+
+def reader_of(c: Config) -> Reader:
+    """How pages are read under these settings."""
+    return Reader(
+        page_bytes_max=c.page_bytes_max,
+        links_max=c.links_max,
+        sitemaps=c.sitemaps,
+        guess_links=c.guess_links,
+        resolve=resolve,
     )
 
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from nephila import settings
 from nephila.config import Config
-from nephila.corridor import TOKEN
+from nephila.corridor import TOKEN, reader_of
 from nephila.fetch.client import Client
 from nephila.fetch.decode import decode
-from nephila.page.reader import Reader
 from nephila.plan import allowed_of, requests_of, scope_of
 from nephila.robots.gate import Gate
 from nephila.robots.reader import read_robots
@@ -81,11 +80,8 @@ def _page(config: Config, gate: Gate, scope: Scope, request: Request, answer: Re
     ]
     if location := answer.header("location"):
         return [*said, f"  moved to {resolve(answer.url, location) or location}"]
-    reader = Reader(
-        page_bytes_max=config.page_bytes_max, links_max=config.links_max, sitemaps=config.sitemaps, resolve=resolve
-    )
     content = decode(answer.payload, answer.header("content-encoding"), config.page_bytes_max, config.decode_ratio_max)
-    page = reader(Lease(2, request, 0), answer, content.content)
+    page = reader_of(config)(Lease(2, request, 0), answer, content.content)
     links = list((page.links or [])[:LINKS_SHOWN]) if page.links else []
     said.append(f"  links: {len(page.links or ())}, the first {len(links)}:")
     for link in links:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +12,6 @@ from nephila.archive import index
 from nephila.archive.warc import repair
 from nephila.errors import Damaged
 from nephila.types import Record
-
-CORPORA = Path(os.environ.get("NEPHILA_CORPORA", Path(__file__).parents[2].parent / "shared" / "corpora")) / "warc"
 
 
 @pytest.fixture
@@ -107,49 +102,3 @@ def test_symbolic_links_and_odd_files_are_refused(written: Any, tmp_path: Path) 
     with pytest.raises(Damaged):
         repair(tmp_path, end(two), place(two))
     assert path.stat().st_size == end(three)
-
-
-def _cases() -> list[Any]:
-    if not (CORPORA / "cases.json").exists():
-        return []
-    return json.loads((CORPORA / "cases.json").read_text())
-
-
-@pytest.mark.skipif(not _cases(), reason="no public corpora: set NEPHILA_CORPORA")
-def test_crash_images_of_other_writers(tmp_path: Path) -> None:
-    checked = 0
-    for case in _cases():
-        if case["compression"] != "gzip member per record" or not case["format"].startswith("WARC"):
-            continue
-        copy = tmp_path / "copy.warc.gz"
-        shutil.copyfile(CORPORA / case["file"], copy)
-        good = case.get("good_bytes", case["bytes"] if case["valid"] else None)
-        if good is not None:
-            assert sound_records(copy) == good, case["file"]
-            checked += 1
-        if case["valid"] and "offsets" in case:
-            assert [found.offset for found in index.walk(copy)] == case["offsets"], case["file"]
-            assert [found.type for found in index.walk(copy)] == case["record_types"], case["file"]
-        size = copy.stat().st_size
-        assert repair(copy, size, (size // 2, size - size // 2)) <= (size if good is None else good)
-    assert checked >= 8
-
-
-@pytest.mark.skipif(not _cases(), reason="no public corpora: set NEPHILA_CORPORA")
-def test_a_flipped_byte_in_the_middle_is_reported_with_its_offset() -> None:
-    found = []
-    with pytest.raises(Damaged, match="offset 784"):
-        found.extend(index.walk(CORPORA / "derived" / "flipped-byte-in-third-member.warc.gz"))
-    with pytest.raises(Damaged, match="offset 0"):
-        list(index.walk(CORPORA / "warcio" / "example-bad-non-chunked.warc.gz"))
-
-
-def sound_records(path: Path) -> int:
-    """Where the last whole record ends, whoever wrote the file."""
-    end = 0
-    try:
-        for found in index.walk(path):
-            end = found.offset + found.length
-    except Damaged:
-        pass
-    return end

@@ -1,78 +1,12 @@
 from __future__ import annotations
 
-import base64
-import json
-import tarfile
 import time
-from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nephila.robots.rules import BYTES_MAX, Rules, whole_lines
-
-DEVIATIONS = {
-    "google-ID_Encoding-03": "the URL is compared percent-encoded, as it would be sent (the corpus calls that fine)",
-    "google-ID_Encoding-05": "the URL is compared percent-encoded, as it would be sent (the corpus calls that fine)",
-    "google-ID_Encoding-06": "RFC 9309, 2.2.2: %62%61%7A is compared as baz",
-    "google-GoogleOnly_LineTooLong-02": "a line is not cut at 16,664 bytes: the limit is that of the file",
-    "google-GoogleOnly_LineTooLong-05": "a line is not cut at 16,664 bytes: the limit is that of the file",
-    "cc-testHtmlMarkupInRobotsTxt-03": "an HTML page has no rules, even if it shows some",
-}
-"""Cases that are answered otherwise on purpose, with the reason; none of them is of level rfc."""
-
-
-def answer(case: dict[str, Any]) -> tuple[object, object] | None:
-    """(got, expected) of a case; None when it asks nothing that is answered here."""
-    text = case["robots_txt"]
-    rules = Rules.parse(base64.b64decode(case["robots_txt_base64"]) if text is None else text.encode())
-    token = case["product_token"]
-    if token is None:
-        return None
-    if "allowed" in case:
-        return rules.allowed(case["url"], token), case["allowed"]
-    if "crawl_delay" in case:
-        return rules.crawl_delay(token), -1.0 if case["crawl_delay"] is None else case["crawl_delay"]
-    if "sitemaps" in case:
-        return rules.sitemaps, case["sitemaps"]
-    return (len(rules.sitemaps), case["sitemaps_count"]) if "sitemaps_count" in case else None
-
-
-def test_corpus_robots(corpora: Path) -> None:
-    passed, failed, skipped = Counter[str](), {}, 0
-    for name in ("rfc9309", "google", "crawler_commons"):
-        for case in json.loads((corpora / f"robots/{name}.json").read_text()):
-            result = answer(case)
-            if result is None:
-                skipped += 1
-            elif result[0] == result[1]:
-                passed[case["level"]] += 1
-            else:
-                failed[case["id"]] = result
-    print(f"robots: {dict(passed)} passed, {len(failed)} answered otherwise on purpose, {skipped} ask nothing")
-    assert failed.keys() == DEVIATIONS.keys()
-    assert passed["rfc"] == 462
-
-
-def test_corpus_real_robots(corpora: Path) -> None:
-    slowest, count = 0.0, 0
-    with tarfile.open(corpora / "robots/real_robots.tar.gz") as archive:
-        for member in archive:
-            if not member.isfile():
-                continue
-            data = archive.extractfile(member).read()  # type: ignore[union-attr]
-            started = time.process_time()
-            rules = Rules.parse(data)
-            assert rules.allowed("http://h.org/a/b?c=d", "nephila") in (True, False)
-            assert 0 <= len(rules.sitemaps) <= 1_000
-            assert rules.crawl_delay("nephila") >= -1.0
-            slowest, count = max(slowest, time.process_time() - started), count + 1
-    print(f"real_robots: {count} files, slowest {slowest:.3f} s")
-    assert count > 4_000
-    assert slowest < 1.0
 
 
 def allowed(text: str | bytes, path: str = "/x", token: str = "nephila") -> bool:

@@ -1,68 +1,11 @@
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nephila.errors import ConfigError
 from nephila.url.parse import authority_of, host_of, normalise, origin, path_of, resolve, seed, without_userinfo
-
-
-def cases(path: Path) -> Iterator[dict[str, Any]]:
-    return (case for case in json.loads(path.read_text()) if isinstance(case, dict))
-
-
-def wanted(case: dict[str, Any]) -> str | None:
-    """What a crawler makes of a case: no fragment, http and https only, no port 0."""
-    if case.get("failure") or case["protocol"] not in ("http:", "https:") or case["port"] == "0":
-        return None
-    return str(case["href"]).partition("#")[0]
-
-
-def test_corpus_urltestdata(corpora: Path) -> None:
-    failed, passed = [], 0
-    for case in cases(corpora / "url/urltestdata.json"):
-        got = normalise(case["input"]) if case["base"] is None else resolve(case["base"], case["input"])
-        if got == wanted(case):
-            passed += 1
-        else:
-            failed.append((case["input"], case["base"], got))
-    print(f"urltestdata: {passed} passed, {len(failed)} failed")
-    assert not failed
-    assert passed > 700
-
-
-def test_corpus_toascii(corpora: Path) -> None:
-    failed, passed = [], 0
-    for case in cases(corpora / "url/toascii.json"):
-        url = normalise(f"https://{case['input']}/x")
-        if (url and host_of(url)) == case["output"]:
-            passed += 1
-        else:
-            failed.append((case["input"], url))
-    print(f"toascii: {passed} passed, {len(failed)} failed")
-    assert not failed
-    assert passed > 70
-
-
-def test_corpus_percent_encoding(corpora: Path) -> None:
-    failed, passed = [], 0
-    for case in cases(corpora / "url/percent-encoding.json"):
-        href = f"https://doesnotmatter.invalid/?{case['input']}#{case['input']}"
-        for charset, query in case["output"].items():
-            got = resolve("https://page.invalid/", href, charset)
-            if got == f"https://doesnotmatter.invalid/?{query}":
-                passed += 1
-            else:
-                failed.append((case["input"], charset, got))
-    print(f"percent-encoding: {passed} passed, {len(failed)} failed")
-    assert not failed
-    assert passed > 10
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def _entry(fd: int, offset: int, limit: int) -> Entry:
     expected = head.find(b"\r\n\r\n") + 4 + int(headers.get("content-length", "-1")) + 4
     if size != expected:
         raise Damaged(f"the record at offset {offset} is not whole: {size} bytes where {expected} were announced")
-    uri = headers.get("warc-target-uri", "").strip("<>")
+    uri = headers.get("warc-target-uri", "").strip("<>").replace(" ", "%20")  # as two old writers spelled it
     return Entry(offset, member.end - offset, headers.get("warc-type", ""), uri, headers.get("warc-date", ""), headers)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from turbohtml import Namespace, TokenType, parse, tokenize
 
-from nephila.page import charset, elements, headers, plain, srcset
+from nephila.page import charset, elements, headers, plain, script, srcset
 from nephila.page.harvest import Harvest, Resolve
 from nephila.page.markup import Markup, Tree
 from nephila.types import Kind, Links, Page
@@ -53,10 +53,11 @@ def read(
     links_max: int,
     sitemaps: bool,
     resolve: Resolve,
+    guess: bool = False,
     scan: bool = True,
 ) -> Page:
     """The page in `content` (decoded bytes) that was fetched from `url`. `as_xml`: it was written to be read as XML.
-    `scan` False: build the tree in any case."""
+    `guess`: links that nobody declares, too. `scan` False: build the tree in any case."""
     if as_xml:
         content = _opened(content)
     scanned = plain.markup(content, head.charset) if scan else None
@@ -71,6 +72,8 @@ def read(
     _body(markup, harvest, base, encoding, resolve, _SRCDOC_DEPTH)
     if not harvest.seen[Kind.PAGE]:
         _dropped_frames(markup, content, encoding, harvest)
+    if guess:
+        script.guess(_text(content, encoding), harvest)
     root, details = markup.root, harvest.details
     if scanned is not None:  # nobody made elements of the anchors: who asks for their texts gets them from the tree
 
@@ -84,6 +87,7 @@ def read(
                 links_max=links_max,
                 sitemaps=sitemaps,
                 resolve=resolve,
+                guess=guess,
                 scan=False,
             )
             assert page.links is not None
@@ -221,8 +225,12 @@ def _dropped_frames(markup: Markup, content: bytes, encoding: str, harvest: Harv
     if b"<frameset" not in content.lower() or markup.all("frameset"):
         return
     inside = False
-    for token in tokenize(content.decode(f"whatwg-{encoding}" if encoding != "utf-8" else "utf-8", "replace")):
+    for token in tokenize(_text(content, encoding)):
         if token.tag == "frameset":
             inside = inside or token.type is TokenType.START_TAG
         elif inside and token.tag == "frame" and token.type is TokenType.START_TAG:
             harvest.add(token.attr("src") or "", Kind.PAGE, "frame", "src")
+
+
+def _text(content: bytes, encoding: str) -> str:
+    return content.decode(f"whatwg-{encoding}" if encoding != "utf-8" else "utf-8", "replace")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nephila.page import charset, css, elements, feed, headers, html, media, sitemap
+from nephila.page import charset, css, elements, feed, headers, html, media, script, sitemap
 from nephila.page.harvest import Harvest, Resolve
 from nephila.types import Kind, Lease, Page, Response
 
@@ -18,12 +18,14 @@ class Reader:
     """Reads responses (the `Read` door). Pure: the same response gives the same page.
 
     At most `page_bytes_max` bytes of a body are read and `links_max` links taken. `sitemaps`: links to sitemaps are
-    taken, and an XML file that proves to be one is read as one. `resolve` is (base, href, charset) → absolute URL or None.
+    taken, and an XML file that proves to be one is read as one. `guess_links`: so are addresses in scripts, comments and text. `resolve` is (base, href, charset) → absolute URL or None.
     """
 
-    def __init__(self, *, page_bytes_max: int, links_max: int, sitemaps: bool, resolve: Resolve) -> None:
+    def __init__(
+        self, *, page_bytes_max: int, links_max: int, sitemaps: bool, resolve: Resolve, guess_links: bool = False
+    ) -> None:
         self._bytes_max, self._links_max = page_bytes_max, links_max
-        self._sitemaps, self._resolve = sitemaps, resolve
+        self._sitemaps, self._resolve, self._guess = sitemaps, resolve, guess_links
 
     def __call__(self, lease: Lease, response: Response, content: bytes) -> Page:
         """What `content` (decoded bytes of the response's body) means."""
@@ -43,6 +45,8 @@ class Reader:
             return self._css(response, head, media_type, content)
         if kind is Kind.FEED or media_type in elements.FEED_TYPES or media_type in _XML:
             return self._xml(response, head, media_type, content)
+        if self._guess and media_type in script.SCRIPT_TYPES | script.TEXT_TYPES:
+            return self._guessed(response, head, media_type, content)
         return self._page(response, head, media_type, Harvest(self._links_max))
 
     def _html(self, response: Response, head: html.Head, media_type: str, content: bytes, *, as_xml: bool) -> Page:
@@ -55,7 +59,14 @@ class Reader:
             links_max=self._links_max,
             sitemaps=self._sitemaps,
             resolve=self._resolve,
+            guess=self._guess,
         )
+
+    def _guessed(self, response: Response, head: html.Head, media_type: str, content: bytes) -> Page:
+        text, encoding = charset.decode(content, head.charset)
+        harvest = Harvest(self._links_max)
+        script.guess(text, harvest, script=media_type in script.SCRIPT_TYPES)
+        return self._page(response, head, media_type, harvest, encoding)
 
     def _css(self, response: Response, head: html.Head, media_type: str, content: bytes) -> Page:
         text, encoding = charset.decode(content, head.charset)

@@ -31,6 +31,8 @@ _NAMES = {
 }
 """Names of the directives and their commonest misspellings."""
 _TOKEN = re.compile(r"[A-Za-z0-9_-]*")
+_BOM = re.compile(rb"\A\xef(?:\xbb\xbf?)?")
+"""A byte order mark, or what an editor left of it: no line of text begins so."""
 _DELAY = re.compile(r"\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}")
 _LINE_BREAKS = re.compile("[\\x0b\\x0c\\x1c-\\x1e\\x85\\u2028\\u2029]")
 """No line ends in robots.txt, but they are to Protego: written as percent-escapes, which mean the same in a rule."""
@@ -154,7 +156,7 @@ def _text(data: bytes) -> str:
     data = whole_lines(data)
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return data.decode("utf-16", "replace")
-    return data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+    return _BOM.sub(b"", data).decode("utf-8", "replace")
 
 
 def whole_lines(data: bytes) -> bytes:
