@@ -20,7 +20,7 @@ from nephila import native
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PINS = (ROOT / "constraints.txt").read_text().splitlines()
-TARGETS = ["help", "setup", "crawl", "test", "test-long", "lint", "format", "bench", "clean"]
+TARGETS = ["help", "setup", "crawl", "test", "conformance", "test-long", "lint", "format", "bench", "clean"]
 
 
 def needed() -> set[str]:
