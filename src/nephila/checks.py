@@ -98,9 +98,11 @@ def _check_addresses(config: Config) -> None:
     """Regular expressions, and the first seeds: reading a million of them twice would only cost time."""
     from nephila.url.parse import seed
     from nephila.url.scope import check_patterns
+    from nephila.url.traps import switched
 
     check_patterns(config.include, "include")
     check_patterns(config.exclude, "exclude")
+    switched(config.traps)
     for text in config.seeds[:SEEDS_CHECKED_MAX]:
         seed(text)
 

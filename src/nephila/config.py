@@ -51,6 +51,10 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         bool, key("try addresses in scripts, comments, text and obsolete attributes, too; pages read from now on")
     ] = False
     ignore_nofollow: Annotated[bool, key("follow links in spite of nofollow", EFFECT)] = False
+    traps: Annotated[
+        str,
+        key("refuse addresses that lead nowhere: on, off, these (calendar,template) or all but (no-calendar)", EFFECT),
+    ] = "on"
 
     # how much
     max_pages: Annotated[int, key("stop after this many pages kept (0: no limit)")] = 0

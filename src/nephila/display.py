@@ -123,6 +123,7 @@ def frame(status: dict[str, Any], columns: int) -> list[tuple[str, str]]:
         lines.append((f"  not kept: {' · '.join(errors)}", "red"))
     if status["reasons"]:
         lines.append((f"  because: {' · '.join(f'{r} {n:,}' for r, n in _ranked(status['reasons']))}", "red"))
+    lines += [(f"  trap: {_trap(trap)}", "yellow") for trap in status["traps"][:3]]
     lines += [(f"  slowest: {_host(host)}", "") for host in status["hosts"][:3]]
     lines += [(f"  parked: {p['origin']} until {moment(p['until'])}", "yellow") for p in status["parked"][:3]]
     if status.get("unknown"):
@@ -133,6 +134,11 @@ def frame(status: dict[str, Any], columns: int) -> list[tuple[str, str]]:
 def _host(host: dict[str, Any]) -> str:
     failures = f", {_many(host['failures'], 'failure')} in a row" if host["failures"] else ""
     return f"{host['origin']} {host['queued']:,} queued, pause {host['delay']:.3g} s, answers in {host['ms']:.0f} ms{failures}"
+
+
+def _trap(trap: dict[str, Any]) -> str:
+    example = f", such as {trap['examples'][0]}" if trap["examples"] else ""
+    return f"{trap['rule'].removeprefix('trap:')} refused {trap['count']:,}{example}"
 
 
 def one_line(status: dict[str, Any]) -> str:
@@ -159,6 +165,7 @@ def summary(status: dict[str, Any], code: int, reason: str, text: str) -> str:
         f"  in         {safe(folder)} ({_many(status['archive_files'], 'archive file')})",
     ]
     lines += _table("outcomes", status["outcomes"]) + _table("because", status["reasons"])
+    lines += [f"  {'traps' if not n else '':<9}  {safe(_trap(trap))}" for n, trap in enumerate(status["traps"])]
     lines += [f"  parked     {safe(p['origin'])} until {moment(p['until'])}" for p in status["parked"][:10]]
     if len(status["parked"]) > 10:
         lines.append(f"             and {len(status['parked']) - 10} more")

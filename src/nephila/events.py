@@ -30,6 +30,7 @@ EVENTS = {
     "host.refused": "a host answered 429 or 503 too often in a row: origin",
     "host.paused": "a host asked for a pause by Retry-After: origin, seconds",
     "site.full": "a site has given as many pages as its budget allows; its URLs wait: site, pages, budget",
+    "trap.met": "an address was refused as a trap, for the first time in this run under this rule: rule, url, page (url.id)",
     "robots.unreachable": "robots.txt could not be fetched, so the origin's URLs are denied: origin, reason",
     "network.lost": "no host answers: our own network is taken to be away, nobody is blamed",
     "network.back": "a host answered again: seconds without network",

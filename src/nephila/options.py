@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from nephila.errors import ConfigError
 
 GROUPS = {
-    "what to fetch": "scope include exclude types embeds sitemaps max_depth order seen guess_links ignore_nofollow",
+    "what to fetch": "scope include exclude types embeds sitemaps max_depth order seen guess_links ignore_nofollow traps",
     "how much": "max_pages max_bytes max_time site_pages site_pages_max",
     "manners": "delay per_host connections workers no_robots user_agent contact limit_rate",
     "the door": "header proxy resolve allow_private insecure http2",
@@ -33,6 +33,7 @@ _METAVARS = {
     "scope": "WHICH",
     "order": "WHICH",
     "seen": "WHICH",
+    "traps": "WHICH",
     "durability": "WHICH",
 }
 

@@ -14,6 +14,7 @@ from nephila.frontier import patience
 from nephila.types import Request
 from nephila.url.parse import host_of, origin, seed, without_userinfo
 from nephila.url.scope import ScopeSpec
+from nephila.url.traps import switched
 
 CODES = {"finished": 0, "limit": 3, "interrupted": 4, "parked": 4, "offline": 4, "no_seed": 5, "disk": 6}
 Step = Callable[[str], None]
@@ -64,7 +65,14 @@ def scope_of(config: Config, seeds: Iterable[Request], widened: tuple[str, ...] 
     if len(urls) > 1000:
         urls = tuple({origin(url): url for url in urls}.values()) if config.scope != "prefix" else urls
     return ScopeSpec(
-        config.scope, urls, tuple(config.include), tuple(config.exclude), config.embeds, widened, int(bool(widened))
+        config.scope,
+        urls,
+        tuple(config.include),
+        tuple(config.exclude),
+        config.embeds,
+        widened,
+        int(bool(widened)),
+        tuple(sorted(switched(config.traps))),
     )
 
 

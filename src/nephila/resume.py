@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from array import array
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from nephila.lock import lock_archive
 from nephila.url.parse import host_of
 from nephila.url.scope import Scope, ScopeSpec
 from nephila.url.site import registrable
+from nephila.url.traps import trap_of
 
 
 def repair_archives(store: SqliteStore, folder: Path, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -87,7 +89,7 @@ def next_serial(folder: Path, name: str, worker: int) -> int:
 
 def apply(store: SqliteStore, new: Config, old: Config, scope: ScopeSpec, retry: list[str]) -> Iterator[str]:
     """Bring stored URLs in line with the settings of today; yields sentences with numbers."""
-    rules = ("scope", "include", "exclude", "embeds", "sitemaps", "ignore_nofollow", "seeds")
+    rules = ("scope", "include", "exclude", "embeds", "sitemaps", "ignore_nofollow", "seeds", "traps")
     if any(getattr(old, key) != getattr(new, key) for key in rules):
         yield from _rescope(store, new, Scope(scope))
     if old.max_depth != new.max_depth:
@@ -103,6 +105,7 @@ def _rescope(store: SqliteStore, config: Config, scope: Scope) -> Iterator[str]:
     """What the rules refuse or want today; what they want and the depth limit does not is too deep."""
     wanted, far = list[int](), list[int]()
     refused: dict[str, list[int]] = {}
+    again = Counter[str]()
     gone = 0
     rows = store.query(
         "SELECT u.id, u.url, u.kind, u.depth, u.state, r.text FROM url u LEFT JOIN rule r ON r.id = u.rule"
@@ -112,12 +115,14 @@ def _rescope(store: SqliteStore, config: Config, scope: Scope) -> Iterator[str]:
         refusal = _refusal(config, scope, url, kind, rule if rule and state == "refused" else "")
         if state == "refused" and not refusal:
             (far if 0 <= config.max_depth < depth else wanted).append(id)
+            again[rule] += 1
         elif state != "refused" and refusal:
             refused.setdefault(refusal, []).append(id)
             gone += state == "queued"
     with store.transaction() as con:
         con.executemany("UPDATE url SET state = 'queued', rule = 0 WHERE id = ?", [(id,) for id in wanted])
         _set_aside(con, "too_deep", "max_depth", far)
+        con.executemany("UPDATE rule SET count = max(count - ?, 0) WHERE text = ?", [(n, r) for r, n in again.items()])
         for text, ids in refused.items():
             _set_aside(con, "refused", text, ids)
             con.execute("UPDATE rule SET count = count + ? WHERE text = ?", (len(ids), text))
@@ -138,6 +143,8 @@ def _refusal(config: Config, scope: Scope, url: str, kind: str, rule: str) -> st
         return rule
     if rule == "kind.form" or (kind == "sitemap" and not config.sitemaps):
         return rule or "kind.sitemap"
+    if trap_of(rule) in scope.spec.traps:  # some are seen in the pages that led there, and not in the address
+        return rule
     return scope.refusal(url, kind)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 ASK_SECONDS_MAX = 2.0
 """A reader that stays longer holds the writer's log back."""
 HOSTS_MAX, REASONS_MAX, PARKED_MAX = 5, 10, 100
+TRAPS_MAX, EXAMPLES_MAX = 10, 3
 GOOD = ("OK", "UNCHANGED", "MOVED")
 """Outcomes that need no reason."""
 
@@ -38,6 +39,10 @@ FROM (SELECT host, count(*) AS n FROM url WHERE state = 'queued' GROUP BY host) 
 """
 
 
+_TRAPS = "SELECT id, text, count FROM rule WHERE text >= 'trap:' AND text < 'trap;' AND count > 0 ORDER BY count DESC LIMIT ?"
+_TRAPPED = "SELECT url FROM url WHERE state = 'refused' AND state NOT IN ('queued', 'done') AND rule = ? LIMIT ?"
+
+
 def snapshot(
     con: sqlite3.Connection,
     *,
@@ -49,7 +54,7 @@ def snapshot(
     """The status of the job behind `con`. `running`: a front process holds the job.
 
     Keys: state, found, queued, in_flight, outcomes, reasons, bytes, seconds, pages_per_second, hosts, eta_seconds,
-    offline_since, workers, folder, archive_files, parked, unknown. What only a running front knows is 0 or None.
+    offline_since, workers, folder, archive_files, traps, parked, unknown. What only a running front knows is 0 or None.
     """
     now = time.time() if now is None else now
     meta = dict(con.execute("SELECT key, value FROM meta").fetchall())
@@ -57,6 +62,7 @@ def snapshot(
     visits = _ask(con, _OUTCOMES, "outcomes", unknown) + _ask(con, _ROBOTS, "robots", unknown)
     queues = _ask(con, _QUEUES, "queued", unknown)
     found = _ask(con, _FOUND, "found", unknown)
+    traps = [_trap(con, unknown, *row) for row in _ask(con, _TRAPS, "traps", unknown, TRAPS_MAX)]
     parked = "SELECT origin, parked_until FROM host WHERE parked_until > ? ORDER BY parked_until LIMIT ?"
     seconds = float(meta.get("seconds", 0))
     outcomes = _outcomes(visits)
@@ -80,6 +86,7 @@ def snapshot(
         "workers": 0,
         "folder": str(folder) if folder else "",
         "archive_files": con.execute("SELECT count(*) FROM archive").fetchone()[0],
+        "traps": traps,
         "parked": [{"origin": o, "until": t} for o, t in _ask(con, parked, "parked", unknown, now, PARKED_MAX)],
         "unknown": unknown,
     }
@@ -98,6 +105,12 @@ def _ask(con: sqlite3.Connection, sql: str, what: str, unknown: list[str], *valu
         return []
     finally:
         con.set_progress_handler(None, 0)
+
+
+def _trap(con: sqlite3.Connection, unknown: list[str], id: int, text: str, count: int) -> dict[str, Any]:
+    """A trap's rule, how many addresses it has refused, and a few of those that are stored."""
+    examples = _ask(con, _TRAPPED, "traps", unknown, id, EXAMPLES_MAX)
+    return {"rule": text, "count": count, "examples": [url for (url,) in examples]}
 
 
 def _state(meta: Mapping[str, str], running: bool) -> str:

@@ -137,3 +137,26 @@ def test_what_is_free_changes_without_a_word(prompt: Prompt, site: SiteServer) -
     log = (prompt.cwd / "job" / "log.jsonl").read_text()
     changed = {key for key in ("max_pages", "per_host", "user_agent", "workers") if f'"key":"{key}"' in log}
     assert changed == {"max_pages", "per_host", "user_agent", "workers"}
+
+
+def test_a_trap_that_is_switched_off_gives_back_what_it_refused(
+    prompt: Prompt, serve: Callable[..., SiteServer]
+) -> None:
+    """`/a/` links to itself without end; without the trap, the depth limit is what stops it."""
+    site = serve({})
+    site.desk.site = lambda host, path, n: Answer(sites.page(["a/"], path) + path.encode())
+    assert prompt.crawl_here(site.url(), "-o", "job", "--max-depth", "6").code == FINISHED
+    assert kept(prompt, site) == ["/", "/a/", "/a/a/"]
+    said = prompt.here("status", "job")
+    assert f"trap: repeated_segment refused 1, such as {site.url('/a/a/a/')}" in said.out
+    said = prompt.crawl_here("-o", "job", "--traps", "no-repeated_segment")
+    assert said.code == FINISHED, said.text
+    assert "the rules changed: 1 refused URLs are queued now, 0 queued ones are refused now" in said.err
+    assert kept(prompt, site) == ["/" + "a/" * n for n in range(7)]
+    assert "trap:" not in prompt.here("status", "job").out
+
+
+def test_a_trap_that_is_no_trap_is_named(prompt: Prompt) -> None:
+    said = prompt.crawl_here("http://127.0.0.1/", "-o", "job", "--traps", "calender")
+    assert said.code == USAGE
+    assert "traps: 'calender' is not on, off, or one of" in said.err

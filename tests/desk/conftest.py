@@ -33,6 +33,7 @@ def made_up_status(**other: Any) -> dict[str, Any]:
         "workers": 2,
         "folder": "example.com",
         "archive_files": 2,
+        "traps": [],
         "parked": [],
     } | other
 

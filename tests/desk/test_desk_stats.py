@@ -87,6 +87,7 @@ def test_a_crawl_in_numbers(con: sqlite3.Connection) -> None:
         "workers": 0,
         "folder": "x",
         "archive_files": 2,
+        "traps": [],
         "parked": [{"origin": "https://parked.example", "until": NOW + 60}],
         "unknown": [],
     }

@@ -231,3 +231,24 @@ def test_a_base_that_was_never_serialised_still_resolves_right(base: str) -> Non
 )
 def test_the_short_cuts_resolve_as_the_standard_does(href: str, base: str) -> None:
     assert _Base(base, "utf-8").resolve(href) == resolve(base, href)
+
+
+def test_traps_are_told_as_refused_once_and_known_urls_are_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    it = Admission(Scope(ScopeSpec("host", (BASE,), traps=("repeated_segment", "session_id"))), FP, sitemaps=False)
+    assert told(it.admit(page("b/b/b/", "y"))) == [
+        ("https://h.org/a/b/b/b/", PAGE, "trap:repeated_segment"),
+        ("https://h.org/a/y", PAGE, ""),
+    ]
+    monkeypatch.setattr(it, "_trap", None)
+    assert told(it.admit(page("../a/y", base="https://h.org/b/"))) == []
+
+
+def test_an_address_of_another_session_is_told_as_refused() -> None:
+    it = Admission(Scope(ScopeSpec("host", (BASE,), traps=("session_id",))), FP, sitemaps=False)
+    for token in ("0123456789abcdef0", "f123456789abcdef1"):
+        it.admit(page(*(f"/{n}?sid={token}" for n in range(5))))
+    again = "https://h.org/1?sid=a123456789abcdef2"
+    assert told(it.admit(page(again, "/6?sid=a123456789abcdef2"))) == [
+        (again, PAGE, "trap:session_id"),
+        ("https://h.org/6?sid=a123456789abcdef2", PAGE, ""),
+    ]

@@ -157,6 +157,8 @@ class Snapshot(NamedTuple):
     """url ids of seeds still queued"""
     sites: Callable[[], Sites] = lambda: ((), ())
     """What the budgets of sites are reckoned from; asked only when there are any"""
+    rule_counts: dict[int, int] = {}
+    """rule → addresses it refused"""
 
 
 class Store(Protocol):

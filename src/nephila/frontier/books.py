@@ -70,6 +70,10 @@ class Books:
         self.alone: dict[int, int] = {}
         """URLs that may have killed a worker → deaths since they go out alone."""
         self.chains = snapshot.chains
+        self.rules = snapshot.rules
+        """Text → id of every rule that has refused an address."""
+        self.trapped: dict[int, list[str]] = {}
+        """Rule → a few addresses that this run has refused as traps."""
         self.queued = self.leased_pages = 0
         self.ok_pages, self.bytes = snapshot.pages, snapshot.bytes
         self.url_id, self.visit_id = snapshot.url_id, snapshot.visit_id

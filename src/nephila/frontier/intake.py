@@ -23,6 +23,7 @@ from nephila.frontier.queues import Queues
 from nephila.frontier.seeds import Seeds
 from nephila.types import FLAT_KINDS, Found, Kind, NewLink, Outcome, Request, Settlement
 from nephila.url.parse import origin, without_userinfo
+from nephila.url.traps import PREFIX
 
 FLAT = frozenset(kind.value for kind in FLAT_KINDS)
 """As words: an enumeration's members are slow to look up."""
@@ -58,7 +59,7 @@ class Intake:
         self._books, self._queues, self._seeds, self._met, self._fingerprint = books, queues, seeds, met, fingerprint
         self._deep = met.deep
         self._refused, self._refused_count = snapshot.refused, snapshot.refused_count
-        self._rules = snapshot.rules
+        self._rules = books.rules
         self._waiting: list[Brought] = []
         self._only_counted: dict[int, str] = {}
         """Fingerprints (with texts) of this question that left no row: they are new when they come again."""
@@ -186,6 +187,8 @@ class Intake:
         host = books.ids.get(name) or books.id_of(name)
         batch.empty = False
         rule_id = self._rule(rule) if rule else 0
+        if rule.startswith(PREFIX):
+            self._trapped(rule, rule_id, url, parent)
         if rule and self._refused_count >= books.config.refused_max:
             self._count_refused(fp, rule_id, name, url)
             return 0
@@ -212,6 +215,14 @@ class Intake:
             id = self._rules[text] = len(self._rules) + 1
             self._books.batch.rules.append((id, text, self._books.clock.wall()))
         return id
+
+    def _trapped(self, rule: str, id: int, url: str, page: int) -> None:
+        """A trap is said when it is met first, and shown with examples."""
+        examples = self._books.trapped.setdefault(id, [])
+        if not examples:
+            self._books.note("trap.met", rule=rule, url=url, page=page)
+        if len(examples) < EXAMPLES_MAX:
+            examples.append(url)
 
     def _count_refused(self, fp: int, rule: int, name: str, url: str) -> None:
         """Too many are stored one by one: count it, keep a few examples per rule and host."""

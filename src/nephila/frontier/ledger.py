@@ -22,6 +22,8 @@ class Ledger:
         self._books, self._store = books, store
         self.outcomes: Counter[str] = Counter(snapshot.outcomes)
         self.reasons: Counter[str] = Counter(snapshot.reasons)
+        self.refused: Counter[int] = Counter(snapshot.rule_counts)
+        """Rule → addresses that it refused."""
         self.bytes, self.found = snapshot.bytes, snapshot.found
         self.relaxing = snapshot.relaxing
         """Depths that the next commits have yet to pass on."""
@@ -104,6 +106,7 @@ class Ledger:
         self._under_way -= len(batch.pages)
         self.outcomes.update(batch.outcomes)
         self.reasons.update(batch.reasons)
+        self.refused.update(batch.rule_counts)
         self.bytes += batch.bytes
         self.found += batch.found
         for file, (end, _) in batch.archives.items():

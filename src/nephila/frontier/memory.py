@@ -77,6 +77,7 @@ class MemoryStore:
             {u["id"]: self._chain(u) for u in queued if u["hops"]},
             [u["id"] for u in pages if u["parent"] == 0],
             lambda: ([(h["id"], h["origin"], h["pages"]) for h in self.hosts.values()], self.site_links),
+            dict(self.rule_counts),
         )
 
     def _tell(self, seen: Any) -> None:

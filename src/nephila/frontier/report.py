@@ -11,6 +11,7 @@ from nephila.frontier.ledger import Ledger
 from nephila.frontier.manners import Manners
 from nephila.frontier.patience import Network
 from nephila.types import Outcome
+from nephila.url.traps import PREFIX
 
 HOSTS_MAX = 5
 """Hosts that are named: those that will take longest, of the ones that are awake."""
@@ -37,6 +38,11 @@ def report(books: Books, ledger: Ledger, manners: Manners, network: Network) -> 
         "eta_seconds": _eta_s(books, ledger, [_wait_s(books, host, manners.pause(host)) for host in slow]),
         "offline_since": _wall_of(books, network.since),
         "hosts": [_of_host(host, manners.pause(host)) for host in slow],
+        "traps": [
+            {"rule": rule, "count": n, "examples": books.trapped.get(id, [])}
+            for rule, id in books.rules.items()
+            if rule.startswith(PREFIX) and (n := ledger.refused[id])
+        ],
         "parked": [{"origin": host.origin, "until": host.parked_until} for host in books.parked],
     }
 

@@ -127,6 +127,7 @@ def snapshot(con: sqlite3.Connection, seen: Any, tally: Tally, *, deep: bool) ->
             con.execute("SELECT id, origin, pages FROM host WHERE pages > 0"),
             con.execute("SELECT site, linker FROM site_link"),
         ),
+        dict(con.execute("SELECT id, count FROM rule")),
     )
 
 

@@ -27,6 +27,7 @@ from nephila.types import FLAT_KINDS, Found, Kind, Links, NewLink
 from nephila.url.key import Fingerprints
 from nephila.url.parse import normalise, resolve, without_userinfo
 from nephila.url.scope import URL_LENGTH_MAX, Scope
+from nephila.url.sessions import Sessions
 
 _GROUPS: dict[Kind, int] = dict.fromkeys(Kind, 0) | {
     Kind.EMBED: 1,
@@ -80,6 +81,7 @@ class Admission:
     def reset(self, scope: Scope) -> None:
         """Begin anew with another scope (a new epoch): memo and filter are dropped."""
         self.scope = scope
+        self._sessions = Sessions() if "session_id" in scope.spec.traps else None
         self._young: dict[str, dict[str, bytes]] = {}
         self._old: dict[str, dict[str, bytes]] = {}
         self._held = 0
@@ -144,6 +146,8 @@ class Admission:
         url = without_userinfo(url)
         fp = self._fingerprints(url)
         rule = self._refusal(url, kind) or ("" if follow else "nofollow")
+        if not rule and not self._in_table(fp, mark=False):
+            rule = self._trap(url, kind)
         if not self._known(fp, wanted=not rule):
             new.append(NewLink(fp, url[:URL_LENGTH_MAX], kind, rule))
         return fp.to_bytes(8, sys.byteorder) + _GROUP_BYTES[_GROUPS[kind]]
@@ -153,7 +157,12 @@ class Admission:
             return "kind.form"
         if kind == Kind.SITEMAP and not self._sitemaps:
             return "kind.sitemap"
-        return self.scope.refusal(url, kind)
+        return self.scope.outside(url, kind)
+
+    def _trap(self, url: str, kind: Kind) -> str:
+        """Asked only for what the front has not been told of as wanted: once per URL, not once per link."""
+        rule = self.scope.trap(url, kind)
+        return rule if rule or self._sessions is None else self._sessions.refusal(url)
 
     def _known(self, fp: int, wanted: bool) -> bool:
         """Whether the front has been told; from now on it has. A refusal tells nothing to those who find it wanted."""

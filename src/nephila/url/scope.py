@@ -2,7 +2,8 @@
 
 A `ScopeSpec` is the question as data: it crosses to the workers, and its `epoch` grows when it is widened. A `Scope` is the
 same compiled: what depends on the host alone is decided once per scheme and host and remembered, so that the usual question
-is one look-up in a dict. Regular expressions are RE2's: linear time whatever a page links to.
+is one look-up in a dict. Regular expressions are RE2's: linear time whatever a page links to. What the scope wants may still
+be a trap, by the look of its address.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import msgspec
 from nephila.errors import ConfigError
 from nephila.url.parse import authority_of, host_of, path_of
 from nephila.url.site import name_label, registrable
+from nephila.url.traps import Shapes
 
 MODES = ("host", "site", "name", "prefix", "any")
 
@@ -29,7 +31,7 @@ class ScopeSpec(msgspec.Struct, frozen=True, array_like=True):
     """What is wanted: `mode` around the `seeds` (serialised URLs), narrowed by regular expressions.
 
     `embeds`: the parts of a page are wanted wherever they lie. `widened`: host[:port] that a seed redirected to (in mode
-    `prefix` followed by its directory). `epoch` grows with every change.
+    `prefix` followed by its directory). `epoch` grows with every change. `traps`: names of the traps that are switched on.
     """
 
     mode: str = "host"
@@ -39,6 +41,7 @@ class ScopeSpec(msgspec.Struct, frozen=True, array_like=True):
     embeds: bool = False
     widened: tuple[str, ...] = ()
     epoch: int = 0
+    traps: tuple[str, ...] = ()
 
     def widen(self, target: str) -> ScopeSpec | None:
         """The scope after a seed redirected to `target`, or None: already wanted, or not of a seed's registrable domain."""
@@ -73,9 +76,19 @@ class Scope:
         self._verdicts: dict[str, str] = {}
         self._embeds = spec.embeds
         self._filtered = bool(spec.include or spec.exclude)
+        self._shapes = Shapes(spec.traps)
 
     def refusal(self, url: str, kind: str) -> str:
         """ "" when the serialised `url` is wanted as a link of this kind, else the name of the rule that refuses it."""
+        return self.outside(url, kind) or self.trap(url, kind)
+
+    def trap(self, url: str, kind: str) -> str:
+        """ "" or the trap that a URL is by the look of it. Apart from `outside`, because it is no question of each link but of each
+        URL that is new."""
+        return self._shapes.refusal(url) if kind not in ("robots", "sitemap") else ""
+
+    def outside(self, url: str, kind: str) -> str:
+        """ "" or the rule by which the scope does not want a URL."""
         if len(url) > URL_LENGTH_MAX:
             return "url.too_long"
         head = url[: url.find("/", 8)]
