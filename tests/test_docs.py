@@ -16,6 +16,7 @@ from nephila.cli import COMMANDS
 from nephila.config import Config, fields
 from nephila.db import TABLES
 from nephila.events import EVENTS
+from nephila.types import RETRYABLE, TLS_FAILURES
 
 ROOT = Path(__file__).parents[1]
 DOCS = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
@@ -53,6 +54,13 @@ def shown(key: str, value: Any) -> str:
         units = {"GB": 10**9, "GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "bytes": 1}
         return next(f"{value // size} {unit}" for unit, size in units.items() if value % size == 0)
     return f"{value:,}"
+
+
+@pytest.mark.parametrize("reason", sorted(TLS_FAILURES))
+def test_every_reason_of_the_network_is_in_the_docs(reason: str) -> None:
+    """And whether it is tried again."""
+    (row,) = (line for line in DOCS["network.md"].splitlines() if line.startswith(f"| `{reason}` |"))
+    assert row.endswith(" yes |" if reason in RETRYABLE else " no |")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -35,6 +35,8 @@ def check(config: Config) -> None:
             f"site_pages_max = {config.site_pages_max}: site_pages must be given, and be no more than this"
         )
     _check_addresses(config)
+    if config.ca:
+        _check_authorities(config.ca)
 
 
 def _check_text(key: str, texts: list[str]) -> None:
@@ -105,6 +107,19 @@ def _check_addresses(config: Config) -> None:
     switched(config.traps)
     for text in config.seeds[:SEEDS_CHECKED_MAX]:
         seed(text)
+
+
+def _check_authorities(path: str) -> None:
+    """The certificates must be there and be certificates."""
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cafile=path)
+    except OSError as error:  # an SSLError is one
+        why = "no certificates in it" if isinstance(error, ssl.SSLError) else error.strerror
+        raise ConfigError(
+            f"ca: {path} cannot be used ({why}); a file of certificates in PEM form is expected"
+        ) from error
 
 
 def _is_delay(text: str) -> bool:

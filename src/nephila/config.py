@@ -82,7 +82,10 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     proxy: Annotated[str, key("proxy for every request (http, https, socks5, socks5h)", secret=True)] = ""
     resolve: Annotated[list[str], key("HOST:PORT:ADDR, in place of the name server")] = []
     allow_private: Annotated[bool, key("allow loopback, private and link-local addresses everywhere")] = False
-    insecure: Annotated[list[str], key("hosts whose TLS certificate is not verified")] = []
+    ca: Annotated[str, key("file of certificates (PEM) to trust besides the system's")] = ""
+    insecure: Annotated[
+        list[str], key("hosts that are read even if their TLS certificate does not hold; what failed is kept")
+    ] = []
     http2: Annotated[bool, key("offer HTTP/2 over TLS")] = True
 
     # where and how it is kept

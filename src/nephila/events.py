@@ -32,6 +32,7 @@ EVENTS = {
     "site.full": "a site has given as many pages as its budget allows; its URLs wait: site, pages, budget",
     "trap.met": "an address was refused as a trap, for the first time in this run under this rule: rule, url, page (url.id)",
     "robots.unreachable": "robots.txt could not be fetched, so the origin's URLs are denied: origin, reason",
+    "tls.unverified": "a host of `insecure` is read although its TLS certificate or protocol does not hold: origin, reason",
     "network.lost": "no host answers: our own network is taken to be away, nobody is blamed",
     "network.back": "a host answered again: seconds without network",
     "clock.jumped": "the clock jumped (suspend, or set by hand), so hosts are not hurried: seconds",

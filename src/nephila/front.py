@@ -535,6 +535,7 @@ SENTENCES = {
     "network.lost": "no network: waiting, nothing is counted as failed",
     "network.back": "the network is back",
     "host.unreachable": "{origin} does not answer any more: its URLs end as UNREACHABLE",
+    "tls.unverified": "{origin} is read although its certificate does not hold ({reason})",
     "robots.unreachable": "{origin}/robots.txt cannot be read ({reason}): its URLs are not fetched",
     "archive.damaged": "{file} does not read back as written: {visits} visits are queued again",
 }

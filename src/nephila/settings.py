@@ -48,6 +48,8 @@ __all__ = [
 
 COMMAS = frozenset({"types", "insecure"})
 """Lists whose entries never hold a comma, so `--types "application/pdf,image/*"` is two entries."""
+PATHS = frozenset({"ca"})
+"""Kept as absolute paths: the crawl may be carried on from another folder."""
 
 
 def load(
@@ -161,6 +163,8 @@ def _value(key: str, raw: Any, layer: _Layer) -> Any:
 
 
 def _scalar(key: str, text: str, layer: _Layer) -> Any:
+    if key in PATHS and text:
+        return str((layer.base / Path(text).expanduser()).absolute())
     if TYPES[key] is bool:
         return BOOL.get(text.lower(), text)
     if TYPES[key] is float or (key == "delay" and text != "auto"):

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nephila.types import UNVERIFIED
+
 ASK_SECONDS_MAX = 2.0
 """A reader that stays longer holds the writer's log back."""
 HOSTS_MAX, REASONS_MAX, PARKED_MAX = 5, 10, 100
@@ -129,10 +131,10 @@ def _outcomes(visits: list[tuple[Any, ...]]) -> dict[str, int]:
 
 
 def _reasons(visits: list[tuple[Any, ...]]) -> dict[str, int]:
-    """The most frequent reasons of what was not kept, largest first."""
+    """The most frequent reasons of what was not kept, or was kept unverified, largest first."""
     totals: dict[str, int] = {}
     for outcome, reason, count, _ in visits:
-        if outcome not in GOOD and reason:
+        if reason and (outcome not in GOOD or reason.startswith(UNVERIFIED)):
             totals[reason] = totals.get(reason, 0) + count
     ranked = sorted(totals.items(), key=lambda item: (-item[1], item[0]))
     return {reason: n for reason, n in ranked[:REASONS_MAX] if n > 0}

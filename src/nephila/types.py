@@ -63,6 +63,7 @@ RETRYABLE = frozenset(
         "connect.failed",
         "conn_reset",
         "empty_reply",
+        "tls.closed",
         "tls.handshake",
         "short_body",
         "bad_chunk",
@@ -80,7 +81,27 @@ RETRYABLE = frozenset(
 )
 """Reasons that may pass by themselves. Everything else is final at the first try."""
 
-HOST_FAILURES = frozenset(
+TLS_FAILURES = frozenset(
+    {
+        "tls.certificate",
+        "tls.closed",
+        "tls.expired",
+        "tls.handshake",
+        "tls.not_yet_valid",
+        "tls.plain",
+        "tls.protocol",
+        "tls.revoked",
+        "tls.self_signed",
+        "tls.unknown_ca",
+        "tls.weak",
+        "tls.wrong_host",
+    }
+)
+"""Reasons for which no TLS connection comes about (a silent one is `timeout.tls`)."""
+UNVERIFIED = "insecure."
+"""A visit to a host of `insecure` that is otherwise fine has the reason of its doubt with this in place of `tls.`."""
+
+HOST_FAILURES = TLS_FAILURES | frozenset(
     {
         "dns.temporary",
         "dns.not_found",
@@ -90,8 +111,6 @@ HOST_FAILURES = frozenset(
         "connect.unreachable",
         "connect.failed",
         "timeout.tls",
-        "tls.handshake",
-        "tls.plain",
     }
 )
 """Reasons that speak of the host and not of the URL: one probe at a time, not one per queued URL."""
@@ -285,6 +304,19 @@ class Timings(msgspec.Struct, frozen=True, array_like=True):
     total: float = 0.0
 
 
+class Doubt(msgspec.Struct, frozen=True):
+    """Why a host that need not be verified (`insecure`) is not believed: the evidence.
+
+    `reason` as for a failure (`tls.expired`); `since` Unix time of the handshake that failed; `chain` the certificates that
+    it showed, its own first, as DER.
+    """
+
+    reason: str
+    detail: str
+    since: float
+    chain: tuple[bytes, ...] = ()
+
+
 class Response(msgspec.Struct, frozen=True):
     """One final answer of a server, exactly as it came. Never followed further.
 
@@ -310,6 +342,8 @@ class Response(msgspec.Struct, frozen=True):
     truncated: str = ""
     """"" or `length`, `time`, `disconnect`, `decode` (WARC-Truncated)."""
     tls: str = ""
+    """Version and cipher; "" without TLS."""
+    doubt: Doubt | None = None
 
     def header(self, name: str, default: str = "") -> str:
         """First value of a header (lower-case name)."""

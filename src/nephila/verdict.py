@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from nephila.types import Kind, Lease, Outcome, Response
+from nephila.types import UNVERIFIED, Kind, Lease, Outcome, Response
 from nephila.url.parse import resolve, without_userinfo
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -27,11 +27,17 @@ def judge(
     lease: Lease, response: Response, fingerprint_of: Callable[[str], int], *, hops_max: int, robots_hops_max: int
 ) -> Verdict:
     """Outcome, reason and, for MOVED, the absolute URL it moved to. `fingerprint_of(url)` tells loops."""
+    hops = robots_hops_max if lease.request.kind is Kind.ROBOTS else hops_max
+    found = _answered(lease, response, fingerprint_of, hops)
+    if found.reason or response.doubt is None:
+        return found
+    return found._replace(reason=response.doubt.reason.replace("tls.", UNVERIFIED, 1))
+
+
+def _answered(lease: Lease, response: Response, fingerprint_of: Callable[[str], int], hops_max: int) -> Verdict:
     status = response.status
     if status in REDIRECTS:
-        return _moved(
-            lease, response, fingerprint_of, robots_hops_max if lease.request.kind is Kind.ROBOTS else hops_max
-        )
+        return _moved(lease, response, fingerprint_of, hops_max)
     if status == 304:
         return Verdict(Outcome.UNCHANGED)
     if 200 <= status < 300:

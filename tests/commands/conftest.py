@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 from commands.stranger import Prompt
 
+from nephila.testing.certificates import Authority, server_side
 from nephila.testing.server import SiteServer
 from nephila.testing.sites import Answer, Site, table
 
@@ -40,14 +40,4 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 @pytest.fixture(scope="session")
 def tls(tmp_path_factory: pytest.TempPathFactory) -> ssl.SSLContext:
     """A server's side of TLS with a certificate that nobody trusts."""
-    folder = tmp_path_factory.mktemp("tls")
-    cert, key = folder / "cert.pem", folder / "key.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    command += ["-keyout", str(key), "-out", str(cert)]
-    try:
-        subprocess.run(command, check=True, capture_output=True, timeout=60)
-    except (OSError, subprocess.CalledProcessError) as error:
-        pytest.skip(f"no usable openssl command: {error}")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(cert, key)
-    return context
+    return server_side(Authority(tmp_path_factory.mktemp("tls")).issue(self_signed=True))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
+import re
 import socket
 import ssl
 import threading
@@ -11,6 +15,8 @@ from pathlib import Path
 
 import pytest
 from commands.stranger import FINISHED, NO_SEED, USAGE, Answer, Listener, Prompt, SiteServer, sites
+
+from nephila.testing.certificates import Authority, server_side
 
 Serve = Callable[..., SiteServer]
 
@@ -228,10 +234,35 @@ def test_cookies_are_sent_back_restarts_included(prompt: Prompt) -> None:
 def test_insecure_is_for_the_named_host_only(prompt: Prompt, tls: ssl.SSLContext) -> None:
     with Listener({"/": sites.page([], "start")}, tls=tls) as site:
         said = prompt.crawl_here(site.url(), "-o", "a")
-        assert (said.code, "DENIED robots_unreachable (tls.certificate)" in said.out) == (NO_SEED, True), said.text
+        assert (said.code, "UNREACHABLE tls.self_signed" in said.out) == (NO_SEED, True), said.text
         assert site.asked() == []
         assert prompt.crawl_here(site.url(), "-o", "b", "--insecure", "other.test").code == NO_SEED
-        assert prompt.crawl_here(site.url(), "-o", "c", "--insecure", "127.0.0.1").code == FINISHED
+        said = prompt.crawl_here(site.url(), "-o", "c", "--insecure", "127.0.0.1")
+        assert said.code == FINISHED
+        assert "is read although its certificate does not hold (insecure.self_signed)" in said.text
+        assert re.search(r"because +insecure.self_signed +1\b", said.out)
+    assert site.asked() == ["/"]
+    kept = prompt.rows("c", "SELECT DISTINCT outcome, reason FROM visit WHERE status = 200")
+    assert kept == [("OK", "insecure.self_signed")]
+    assert "insecure.self_signed" in prompt.here("status", "c").out
+    metadata = b"".join(gzip.decompress(path.read_bytes()) for path in (prompt.cwd / "c" / "archive").iterdir()).decode(
+        "latin-1"
+    )
+    named = re.findall(r"tlsCertificate: sha256:([0-9a-f]{64})(?: (\S+))?\r", metadata)
+    assert [bool(whole) for _, whole in named] == [True, False], "robots.txt has it whole, the page names it"
+    assert hashlib.sha256(base64.b64decode(named[0][1])).hexdigest() == named[0][0] == named[1][0]
+    assert metadata.count("tlsFailed: tls.self_signed ") == metadata.count("tlsFailedAt: 20") == 2
+
+
+def test_certificates_of_another_authority(prompt: Prompt, tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    with Listener({"/": sites.page([], "start")}, tls=server_side(authority.issue())) as site:
+        said = prompt.crawl_here(site.url(), "-o", "a", "--ca", f"../{authority.file.name}")
+        assert (said.code, "insecure" in said.text) == (FINISHED, False), said.text
+        assert f'ca = "{prompt.cwd}/../{authority.file.name}"' in (prompt.cwd / "a" / "crawl.toml").read_text()
+        for path, why in (("none.pem", "No such file"), ("a/crawl.toml", "no certificates in it")):
+            said = prompt.crawl_here(site.url(), "-o", "b", "--ca", path)
+            assert (said.code, f"{path} cannot be used ({why}" in said.err) == (USAGE, True), said.text
     assert site.asked() == ["/"]
 
 

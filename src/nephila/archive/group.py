@@ -51,7 +51,13 @@ class Group:
     __slots__ = ("_body", "_date", "_id", "_main", "_others", "_payload_digest", "_uri")
 
     def __init__(
-        self, visit: Visit, response: Response, digests: Digests, first: First | None, outlinks: metadata.Outlinks
+        self,
+        visit: Visit,
+        response: Response,
+        digests: Digests,
+        first: First | None,
+        outlinks: metadata.Outlinks,
+        evidence: metadata.Evidence,
     ) -> None:
         self._uri, self._date, self._id = record.target(response.url), record.date(response.started), record.new_id()
         self._payload_digest = digests.payload
@@ -69,7 +75,7 @@ class Group:
             self._main = self._response(common, response, digests)
         common += f"WARC-Concurrent-To: {self._id}\r\n"
         self._others = [_request(common, response)] if response.request_head else []
-        fields = metadata.fields(visit, response, outlinks)
+        fields = metadata.fields(visit, response, outlinks, evidence)
         self._others.append(record.whole("metadata", common, "application/warc-fields", fields))
 
     def parts(self, lead: bytes) -> Iterator[bytes]:

@@ -7,10 +7,12 @@ URL that the crawl got. Anything unusual goes through the page's own resolver.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 
-from nephila.archive.record import one_line, target
-from nephila.types import Links, Response, Visit
+from nephila.archive.record import date, one_line, target
+from nephila.types import Doubt, Links, Response, Visit
 
 _PLAIN = re.compile(r"[!#-;=?A-\[\]_a-z~]+")
 """ASCII without blanks, controls, `\\`, `@` and what the URL standard would escape: such text may be joined as it is."""
@@ -19,7 +21,7 @@ _HREF_CHARS = 1024
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
-def fields(visit: Visit, response: Response, outlinks: Outlinks) -> bytes:
+def fields(visit: Visit, response: Response, outlinks: Outlinks, evidence: Evidence) -> bytes:
     """The fields of one visit, a `name: value` line each."""
     request, page = visit.lease.request, visit.page
     lines = [
@@ -30,9 +32,32 @@ def fields(visit: Visit, response: Response, outlinks: Outlinks) -> bytes:
     if page is not None:
         said += [("charset", page.charset), ("language", page.language), ("title", page.title)]
     lines += [f"{name}: {one_line(value)}\r\n" for name, value in said if value]
+    if response.doubt is not None:
+        lines.append(evidence(response.doubt))
     if page is not None and page.links is not None:
         lines.append(outlinks(page.links))
     return "".join(lines).encode("utf-8", "replace")
+
+
+class Evidence:
+    """Why a host was not believed: what failed, when, and the certificates. Each page names them by their SHA-256; the first
+    one in a file that does so has them whole (DER in base64)."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def __call__(self, doubt: Doubt) -> str:
+        lines = [f"tlsFailed: {one_line(f'{doubt.reason} {doubt.detail}')}", f"tlsFailedAt: {date(doubt.since)}"]
+        for certificate in doubt.chain:
+            name = f"sha256:{hashlib.sha256(certificate).hexdigest()}"
+            whole = "" if name in self._told else f" {base64.b64encode(certificate).decode()}"
+            self._told.add(name)
+            lines.append(f"tlsCertificate: {name}{whole}")
+        return "".join(f"{line}\r\n" for line in lines)
+
+    def next_file(self) -> None:
+        """A file can be understood without the others."""
+        self._told.clear()
 
 
 class Outlinks:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nephila.archive import index, record
 from nephila.archive.group import Digests, First, Group, member, repeatable
-from nephila.archive.metadata import Outlinks
+from nephila.archive.metadata import Evidence, Outlinks
 from nephila.errors import Damaged, DiskFull, JobError
 from nephila.types import Record, Visit
 
@@ -55,7 +55,7 @@ class Writer:
         self._on_open, self._on_close, self._step = on_open, on_close, step
         self._fd, self._file, self._end = -1, "", 0
         self._seen: dict[str, First] = {}
-        self._outlinks = Outlinks()
+        self._outlinks, self._evidence = Outlinks(), Evidence()
 
     def __call__(self, visit: Visit) -> Record | None:
         """Store one visit. None when there is no response, or when the visit will be tried again."""
@@ -69,7 +69,7 @@ class Writer:
             self._open()
         digests = Digests(response)
         first = self._seen.get(digests.visit) if repeatable(response) else None
-        group = Group(visit, response, digests, first, self._outlinks)
+        group = Group(visit, response, digests, first, self._outlinks, self._evidence)
         kept = self._append(group, digests.visit, first)
         if first is None and repeatable(response):
             self._remember(digests.visit, group.as_first(visit))
@@ -86,6 +86,7 @@ class Writer:
         os.close(self._fd)
         self._fd = -1
         self._seen.clear()
+        self._evidence.next_file()
         self._on_close(file, length)
         self._step("archive.closed")
 
@@ -154,6 +155,7 @@ class Writer:
             os.close(self._fd)
             self._fd = -1
             self._seen.clear()
+            self._evidence.next_file()
 
 
 def _raise_if_full(error: BaseException, path: Path) -> None:

@@ -57,7 +57,7 @@ class Client:
     ) -> None:
         self._config, self._wanted = config, wanted
         self._clock = clock = clock or SystemClock()
-        self._setup = Setup(config)
+        self._setup = Setup(config, folder, clock)
         self._guard = Guard(config.allow_private, allowed, config.resolve, config.proxy)
         rate = config.limit_rate * rate_share
         place = None if folder is None else folder / "tmp"
@@ -89,7 +89,12 @@ class Client:
             outcome = Outcome.BLOCKED if answer.reason.startswith("blocked") else Outcome.UNREACHABLE
             waited = self._clock.monotonic() - begun
             return Failure(outcome, answer.reason, answer.detail, started, Timings(dns=waited, total=waited))
-        return await self._run(lease, target, headers, answer, started, self._clock.monotonic() - begun)
+        dns = self._clock.monotonic() - begun
+        way = self._setup.way(target)
+        got = await self._run(lease, target, headers, answer, started, dns)
+        while isinstance(got, Failure) and way != (way := self._setup.way(target)):  # the failure taught another way
+            got = await self._run(lease, target, headers, answer, started, dns)
+        return got
 
     def release(self, response: Response) -> None:
         """The visit is done: files are closed, memory is free for others. Harmless when repeated."""
@@ -176,6 +181,7 @@ class Client:
         if reason.startswith(("connect.", "timeout.connect")):
             self._names.forget(target.host)
         transfer.drop()
+        self._setup.trust.learn(target, reason, detail, transfer.handle)
         ip, timings = transfer.handle.getinfo(pycurl.PRIMARY_IP), transfer.timings(dns)
         return Failure(outcome, reason, detail, started, timings, ip, transfer.status)
 
@@ -195,13 +201,15 @@ class Client:
             return Outcome.UNREACHABLE, "conn_reset", "the header has no end"
         if code == faults.CONNECT and transfer.refused and not transfer.opened:
             return Outcome.BLOCKED, BLOCKED, transfer.refused
-        number = transfer.handle.getinfo(pycurl.OS_ERRNO)
+        number, verified = map(transfer.handle.getinfo, (pycurl.OS_ERRNO, pycurl.SSL_VERIFYRESULT))
         phase = transfer.phase()
-        return Outcome.UNREACHABLE, faults.reason(code, number, message, phase=phase, proxied=proxied), message
+        reason = faults.reason(code, number, message, verified, phase=phase, proxied=proxied)
+        return Outcome.UNREACHABLE, reason, message
 
     def _response(self, transfer: Transfer, target: Target, started: float, dns: float, cut: str) -> Response:
         body = transfer.body.body()
         chunked = transfer.payload is not transfer.body
+        doubt = transfer.doubt and self._setup.trust.seen(target, transfer.doubt, transfer.handle)
         response = Response(
             transfer.lease.request.url,
             transfer.status,
@@ -216,6 +224,7 @@ class Client:
             transfer.handle.getinfo(pycurl.PRIMARY_IP),
             cut,
             self._tls_of(transfer) if target.scheme == "https" else "",
+            doubt,
         )
         self._budget.hold(response, transfer.body.memory + (transfer.payload.memory if chunked else 0))
         return response

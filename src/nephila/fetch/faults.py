@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import errno
 
+from nephila.fetch import tls
+
 OK, UNSUPPORTED, BAD_URL, CONNECT, BAD_REPLY, TIMED_OUT, PARTIAL, RECEIVE = 0, 1, 3, 7, 8, 28, 18, 56
 
 REASONS = {
@@ -18,14 +20,14 @@ REASONS = {
     BAD_REPLY: "bad_header",
     16: "http2",
     PARTIAL: "short_body",
-    35: "tls.handshake",
+    tls.HANDSHAKE: "tls.handshake",
     51: "tls.certificate",
     52: "empty_reply",
     55: "conn_reset",
     RECEIVE: "conn_reset",
     58: "tls.handshake",
     59: "tls.handshake",
-    60: "tls.certificate",
+    tls.CERTIFICATE: "tls.certificate",
     80: "tls.handshake",
     83: "tls.certificate",
     90: "tls.certificate",
@@ -46,8 +48,9 @@ MENDABLE = frozenset({"short_body", "bad_chunk", "conn_reset", "http2"})
 """Faults that can strike in the middle of a body: what came before is worth keeping when no try is left."""
 
 
-def reason(code: int, number: int, message: str, *, phase: str, proxied: bool) -> str:
-    """The reason for libcurl's error `code`; `number` is OS_ERRNO, `phase` where the transfer stood."""
+def reason(code: int, number: int, message: str, verified: int, *, phase: str, proxied: bool) -> str:
+    """The reason for libcurl's error `code`; `number` is OS_ERRNO, `verified` SSL_VERIFYRESULT, `phase`
+    where the transfer stood."""
     if code == CONNECT:
         return "proxy" if proxied else CONNECT_ERRNO.get(number, "connect.failed")
     if code == TIMED_OUT:
@@ -56,8 +59,8 @@ def reason(code: int, number: int, message: str, *, phase: str, proxied: bool) -
         return "proxy"
     if code == RECEIVE and "chunk" in message:
         return "bad_chunk"
-    if code == 35 and "wrong version number" in message:
-        return "tls.plain"  # OpenSSL's words for an answer that is no TLS record: plain HTTP on this port
+    if code in (tls.HANDSHAKE, tls.CERTIFICATE):
+        return tls.fault(code, number, message, verified)
     if code == UNSUPPORTED and phase == "connect":
         return "bad_url"
     return REASONS.get(code, "connect.failed" if phase in ("connect", "tls") else "conn_reset")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import ssl
 from pathlib import Path
 
 import pycurl  # type: ignore[import-untyped]
 
 from nephila import __version__
+from nephila.clock import Clock
 from nephila.config import Config
 from nephila.errors import ConfigError
 from nephila.fetch.heads import SECRET_NAME, Sent
 from nephila.fetch.target import UNSAFE, Target, names_are_ours, split
+from nephila.fetch.tls import Trust
 from nephila.types import Lease
 
 CONNECT_SLACK_S = 5.0
@@ -27,21 +27,13 @@ HEADERS = {
     "expect": "Expect:",
 }
 """Sent unless the user says otherwise. No `Expect: 100-continue`: a login would wait a second for it."""
-CA_FILES = (
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-    "/etc/ssl/ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-    "/opt/homebrew/etc/ca-certificates/cert.pem",
-)
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 
 
 class Setup:
-    """Raises ConfigError for settings that cannot be sent."""
+    """Raises ConfigError for settings that cannot be sent. `folder`: the job's, if there is one."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, folder: Path | None, clock: Clock) -> None:
         self.config = config
         self.sent = Sent()
         self.user_agent = config.user_agent or f"nephila/{__version__}" + (
@@ -54,8 +46,7 @@ class Setup:
         plain = {name: line for name, line in given.items() if not SECRET_NAME.match(name)}
         self._plain = list({**HEADERS, **plain}.values())
         self._origins = _origins(config.seeds) if self._secret else frozenset[str]()
-        self._ca_file = ca_file()
-        self.insecure = frozenset(host.lower().strip("[]") for host in config.insecure)
+        self.trust = Trust(config, folder, clock)
         self._names_are_ours = names_are_ours(config.proxy)
 
     def prepare(self, handle: pycurl.Curl) -> None:
@@ -79,8 +70,7 @@ class Setup:
         put(pycurl.CONNECTTIMEOUT_MS, int(1000 * (config.connect_timeout_s + config.tls_timeout_s + CONNECT_SLACK_S)))
         put(HAPPY_EYEBALLS_TIMEOUT_MS, 300)
         put(pycurl.TCP_KEEPALIVE, 1)
-        if self._ca_file:
-            put(pycurl.CAINFO, self._ca_file)
+        self.trust.prepare(handle)
 
     def headers(self, lease: Lease, target: Target) -> list[str]:
         """The header lines of a request. Raises ValueError for a line end in a value."""
@@ -97,16 +87,13 @@ class Setup:
             raise ValueError("a line end in a header value")
         return lines + extra if extra else lines
 
+    def way(self, target: Target) -> object:
+        """How the target is asked; it changes by what is learned from a failure."""
+        return self.trust.doubt(target)
+
     def resolves_target(self) -> bool:
         """Whether the target's name is ours to resolve; most proxies do it themselves."""
         return self._names_are_ours
-
-
-def ca_file() -> str:
-    """The file of trusted certificates: SSL_CERT_FILE, the system's, or "" (libcurl's own idea)."""
-    given = os.environ.get("SSL_CERT_FILE", "")
-    paths = (given, *CA_FILES, ssl.get_default_verify_paths().openssl_cafile)
-    return next((path for path in paths if path and Path(path).is_file()), "")
 
 
 def _header(text: str) -> tuple[str, str]:

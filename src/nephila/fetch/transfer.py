@@ -12,7 +12,7 @@ from typing import Any
 
 import pycurl  # type: ignore[import-untyped]
 
-from nephila.fetch import heads
+from nephila.fetch import heads, tls
 from nephila.fetch.budget import Budget, Store
 from nephila.fetch.chunked import Dechunker
 from nephila.fetch.guard import Guard
@@ -128,11 +128,10 @@ class Transfer:
             put(pycurl.HTTPHEADER, headers)
             self._headers_set = headers
         self._pin(target, addresses)
-        verified = target.host not in self._setup.insecure
-        if verified != self._verified:
-            put(pycurl.SSL_VERIFYPEER, int(verified))
-            put(pycurl.SSL_VERIFYHOST, 2 if verified else 0)
-            self._verified = verified
+        self.doubt = self._setup.trust.doubt(target)
+        if self._verified != (self.doubt is None):
+            self._verified = not self._verified
+            tls.set_verified(self.handle, self._verified)
         if lease.request.method != "GET" or self._method_set != "GET":
             self._set_method(lease.request.method, lease.request.body)
 

@@ -12,7 +12,7 @@ from nephila.frontier.ledger import Ledger
 from nephila.frontier.permission import Permission
 from nephila.frontier.queues import Queues
 from nephila.frontier.seeds import Seeds, nobody_listens
-from nephila.types import Lease, Outcome, Record, Request, Settlement
+from nephila.types import UNVERIFIED, Lease, Outcome, Record, Request, Settlement
 
 BULK = 2_000
 """URLs of an unreachable host ended in one go."""
@@ -26,6 +26,7 @@ class Settling:
     ) -> None:
         self._books, self._ledger, self._queues = books, ledger, queues
         self._permission, self._intake, self._seeds = permission, intake, seeds
+        self._unverified: set[str] = set()
 
     def finish(self, host: Host, row: Row, s: Settlement, lease: Lease | None) -> None:
         """A visit that is final. Without a lease, a URL that ends unasked."""
@@ -76,6 +77,16 @@ class Settling:
                 host.pages += 1
             elif outcome != Outcome.MOVED:
                 batch.reasons[reason] += 1
+        if reason.startswith(UNVERIFIED):
+            self._take_unverified(host, reason, counted=page and outcome in (Outcome.OK, Outcome.MOVED))
+
+    def _take_unverified(self, host: Host, reason: str, *, counted: bool) -> None:
+        """It is kept, and still everybody should know. `counted`: such outcomes have no reason otherwise."""
+        if counted:
+            self._books.batch.reasons[reason] += 1
+        if host.origin not in self._unverified:
+            self._unverified.add(host.origin)
+            self._books.note("tls.unverified", origin=host.origin, reason=reason)
 
     def _end_seed(self, row: Row, s: Settlement) -> None:
         """A seed is done; one whose https was only a guess, and where nothing listens, is tried with http."""

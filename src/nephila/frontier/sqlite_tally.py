@@ -12,7 +12,10 @@ from collections import Counter
 import msgspec
 
 from nephila.frontier.batch import Batch
+from nephila.types import UNVERIFIED
 
+_NAMED = f"u.kind != 'robots' AND (v.outcome NOT IN ('OK', 'MOVED') OR v.reason LIKE '{UNVERIFIED}%')"
+"""Visits whose reason is counted."""
 _BYTES = 11
 """Place of `bytes` in a row of table `visit`."""
 
@@ -44,7 +47,7 @@ def count(con: sqlite3.Connection) -> Tally:
     """By looking at every visit and URL."""
     return Tally(
         dict(con.execute(_visits("v.outcome", "u.kind != 'robots'")).fetchall()),
-        dict(con.execute(_visits("v.reason", "u.kind != 'robots' AND v.outcome NOT IN ('OK', 'MOVED')")).fetchall()),
+        dict(con.execute(_visits("v.reason", _NAMED)).fetchall()),
         one(con, "SELECT coalesce(sum(bytes), 0) FROM visit"),
         one(con, "SELECT count(*) FROM url WHERE state IN ('queued', 'done') AND kind != 'robots'"),
     )
