@@ -12,7 +12,7 @@ from pathlib import Path
 
 from nephila.errors import Damaged, JobError
 
-SCHEMA = 2
+SCHEMA = 3
 
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -31,7 +31,7 @@ CREATE TABLE url (
   id INTEGER PRIMARY KEY, fp INTEGER NOT NULL, host INTEGER NOT NULL, url TEXT NOT NULL, kind TEXT NOT NULL,
   depth INTEGER NOT NULL, hops INTEGER NOT NULL DEFAULT 0, parent INTEGER NOT NULL, score INTEGER NOT NULL DEFAULT 0,
   state TEXT NOT NULL, due REAL NOT NULL DEFAULT 0, attempts INTEGER NOT NULL DEFAULT 0, unread TEXT NOT NULL DEFAULT '',
-  rule INTEGER NOT NULL DEFAULT 0);
+  rule INTEGER NOT NULL DEFAULT 0, visit INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX url_aside ON url (state) WHERE state NOT IN ('queued', 'done');
 CREATE INDEX url_special ON url (kind) WHERE state = 'queued' AND (parent = 0 OR hops > 0 OR kind = 'robots');
 CREATE TABLE known (first INTEGER PRIMARY KEY, fps BLOB NOT NULL);
@@ -40,14 +40,13 @@ CREATE TABLE visit (
   outcome TEXT NOT NULL, reason TEXT NOT NULL, status INTEGER NOT NULL, protocol TEXT NOT NULL, ip TEXT NOT NULL,
   media_type TEXT NOT NULL, charset TEXT NOT NULL, bytes INTEGER NOT NULL, ms INTEGER NOT NULL, digest TEXT NOT NULL,
   truncated TEXT NOT NULL, access TEXT NOT NULL, same_as INTEGER NOT NULL, moved_to TEXT NOT NULL,
-  title TEXT NOT NULL, language TEXT NOT NULL, file INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL);
-CREATE UNIQUE INDEX visit_url ON visit (url, round);
+  title TEXT NOT NULL, language TEXT NOT NULL, file INTEGER NOT NULL, offset INTEGER NOT NULL, length INTEGER NOT NULL,
+  before INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE attempt (
   url INTEGER NOT NULL, round INTEGER NOT NULL, n INTEGER NOT NULL, started REAL NOT NULL, status INTEGER NOT NULL,
   reason TEXT NOT NULL, ms INTEGER NOT NULL, bytes INTEGER NOT NULL, retry_due REAL NOT NULL);
 CREATE INDEX attempt_url ON attempt (url);
-CREATE TABLE link (page INTEGER NOT NULL, round INTEGER NOT NULL, flat INTEGER NOT NULL, targets BLOB NOT NULL);
-CREATE UNIQUE INDEX link_page ON link (page);
+CREATE TABLE link (visit INTEGER PRIMARY KEY, flat INTEGER NOT NULL, targets BLOB NOT NULL);
 CREATE TABLE relax (fp INTEGER PRIMARY KEY, depth INTEGER NOT NULL);
 CREATE TABLE cookie (
   domain TEXT NOT NULL, host_only INTEGER NOT NULL, path TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,

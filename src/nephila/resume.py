@@ -18,6 +18,7 @@ from nephila import db
 from nephila.config import Config
 from nephila.frontier.batch import BIAS
 from nephila.frontier.sqlite import SqliteStore
+from nephila.frontier.sqlite_rows import unmake
 from nephila.lock import lock_archive
 from nephila.url.parse import host_of
 from nephila.url.scope import Scope, ScopeSpec
@@ -171,7 +172,9 @@ def _least_depths(store: SqliteStore) -> dict[int, int]:
     """Breadth first from the seeds over the stored links; fingerprint → depth."""
     links = {
         fp + BIAS: (flat, targets)
-        for fp, flat, targets in store.query("SELECT u.fp, l.flat, l.targets FROM link l JOIN url u ON u.id = l.page")
+        for fp, flat, targets in store.query(
+            "SELECT u.fp, l.flat, l.targets FROM url u JOIN link l ON l.visit = u.visit"
+        )
     }
     depths: dict[int, int] = {}
     level = [fp + BIAS for (fp,) in store.query("SELECT fp FROM url WHERE parent = 0")]
@@ -194,24 +197,19 @@ def _least_depths(store: SqliteStore) -> dict[int, int]:
 def _retry(store: SqliteStore, outcomes: list[str]) -> Iterator[str]:
     """URLs that ended so are queued again; their visits become attempts."""
     marks = ", ".join("?" * len(outcomes))
-    ended = f"SELECT v.id FROM visit v JOIN url u ON u.id = v.url WHERE v.outcome IN ({marks}) AND u.state = 'done' AND u.kind != 'robots'"
+    query = "SELECT v.id, u.id FROM url u JOIN visit v ON v.id = u.visit"
     with store.transaction() as con:
-        con.execute(
-            "INSERT INTO attempt SELECT url, round, 0, started, status, reason, ms, bytes, 0 FROM visit"
-            f" WHERE id IN ({ended})",
-            outcomes,
+        ended = con.execute(
+            f"{query} WHERE v.outcome IN ({marks}) AND u.state = 'done' AND u.kind != 'robots'", outcomes
+        ).fetchall()
+        con.executemany(
+            "INSERT INTO attempt SELECT url, round, 0, started, status, reason, ms, bytes, 0 FROM visit WHERE id = ?",
+            [(visit,) for visit, _ in ended],
         )
-        con.execute(
-            "UPDATE url SET state = 'queued', attempts = 0, due = 0, unread = '' WHERE id IN"
-            f" (SELECT url FROM visit WHERE id IN ({ended}))",
-            outcomes,
-        )
-        count = con.execute(
-            f"DELETE FROM visit WHERE outcome IN ({marks}) AND url IN (SELECT id FROM url WHERE state = 'queued')",
-            outcomes,
-        ).rowcount
+        unmake(con, ended)
+        con.executemany("UPDATE url SET unread = '' WHERE id = ?", [(url,) for _, url in ended])
         con.execute(_ITEMS_LEFT)
-    yield f"{count} URLs that ended as {', '.join(outcomes)} are queued again"
+    yield f"{len(ended)} URLs that ended as {', '.join(outcomes)} are queued again"
 
 
 def seed_reasons(folder: Path) -> str:
@@ -221,7 +219,7 @@ def seed_reasons(folder: Path) -> str:
         rows = con.execute(
             "SELECT u.url, v.outcome, v.reason, v.moved_to, iif(v.reason = 'robots_unreachable', (SELECT r.reason FROM"
             " visit r JOIN url f ON f.id = r.url WHERE f.kind = 'robots' AND f.host = u.host ORDER BY r.id DESC), '')"
-            " FROM url u JOIN visit v ON v.url = u.id"
+            " FROM url u JOIN visit v ON v.id = u.visit"
             " WHERE u.parent = 0 AND u.kind != 'robots' ORDER BY u.id LIMIT 3"
         ).fetchall()
     finally:

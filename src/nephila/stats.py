@@ -30,8 +30,10 @@ UNION ALL
 SELECT outcome, reason, count(*), sum(bytes) FROM visit WHERE outcome != 'OK' OR reason != '' GROUP BY outcome, reason
 """
 _ROBOTS = """
-SELECT v.outcome, v.reason, -count(*), 0 FROM url AS u CROSS JOIN visit AS v ON v.url = u.id
-WHERE u.kind = 'robots' AND u.state = 'done' GROUP BY v.outcome, v.reason
+WITH RECURSIVE asked (id) AS (
+  SELECT visit FROM url WHERE kind = 'robots' AND visit > 0
+  UNION ALL SELECT v.before FROM asked JOIN visit AS v ON v.id = asked.id WHERE v.before > 0)
+SELECT v.outcome, v.reason, -count(*), 0 FROM asked JOIN visit AS v ON v.id = asked.id GROUP BY v.outcome, v.reason
 """
 _FOUND = "SELECT count(*) FROM url WHERE state IN ('queued', 'done') AND kind != 'robots'"
 # The literal 'queued' is what lets SQLite use the partial index of the queue.

@@ -71,7 +71,10 @@ def left(folder: Path) -> Left:
         )
         outcomes = {urls[row]: (state, rule) for row, state, rule in unvisited}
         outcomes |= {urls[row]: (o, reason) for row, o, reason in con.execute("SELECT url, outcome, reason FROM visit")}
-        edges = {urls[row]: _targets(blob, by_fp) for row, blob in con.execute("SELECT page, targets FROM link")}
+        edges = {
+            urls[row]: _targets(blob, by_fp)
+            for row, blob in con.execute("SELECT v.url, l.targets FROM link l JOIN visit v ON v.id = l.visit")
+        }
         depths = {urls[row]: depth for row, depth in con.execute("SELECT id, depth FROM url")}
         groups = con.execute(
             "SELECT v.url, a.file, v.offset, v.length FROM visit v JOIN archive a ON a.id = v.file"

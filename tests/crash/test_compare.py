@@ -55,7 +55,7 @@ def job(folder: Path) -> Path:
             (number, record.offset, record.length),
         )
     con.execute("UPDATE archive SET committed = ?", (end,))
-    con.execute("INSERT INTO link VALUES (1, 1, 0, ?)", (np.array([2, 3, 99], dtype=np.uint64).tobytes(),))
+    con.execute("INSERT INTO link VALUES (1, 0, ?)", (np.array([2, 3, 99], dtype=np.uint64).tobytes(),))
     con.commit()
     con.close()
     writer.close()

@@ -50,6 +50,7 @@ def visits(con: sqlite3.Connection, outcome: str, reason: str, count: int, size:
             "outcome": outcome,
             "reason": reason,
             "bytes": size,
+            "before": 0,
         }
         marks = ", ".join("?" * len(row))
         con.execute(f"INSERT INTO visit ({', '.join(row)}) VALUES ({marks})", list(row.values()))
@@ -97,7 +98,7 @@ def test_robots_files_are_not_visits(con: sqlite3.Connection) -> None:
     visits(con, "OK", "", 2, 10)
     visits(con, "REFUSED", "status.404", 1, 10)
     urls(con, host(con, "https://h.example"), "done", 3)
-    con.execute("UPDATE url SET kind = 'robots' WHERE id != 2")
+    con.execute("UPDATE url SET visit = id, kind = iif(id = 2, 'page', 'robots')")
     status = stats.snapshot(con, now=NOW)
     assert (status["found"], status["outcomes"], status["reasons"], status["bytes"]) == (1, {"OK": 1}, {}, 30)
 

@@ -143,8 +143,25 @@ def test_a_change_by_another_way_is_counted(path: Path) -> None:
     assert kept == counted
 
 
-def old(path: Path) -> None:
+def version_2(path: Path) -> None:
+    """The database as version 2 of the schema had it: visits and links found by URL."""
+    change(
+        path,
+        "ALTER TABLE link RENAME TO new_link",
+        "CREATE TABLE link (page INTEGER NOT NULL, round INTEGER NOT NULL, flat INTEGER NOT NULL, targets BLOB NOT NULL)",
+        "INSERT INTO link SELECT v.url, v.round, l.flat, l.targets FROM url u JOIN visit v ON v.id = u.visit JOIN new_link l ON l.visit = v.id",
+        "DROP TABLE new_link",
+        "CREATE UNIQUE INDEX link_page ON link (page)",
+        "ALTER TABLE visit DROP COLUMN before",
+        "CREATE UNIQUE INDEX visit_url ON visit (url, round)",
+        "ALTER TABLE url DROP COLUMN visit",
+        "UPDATE meta SET value = '2' WHERE key = 'schema'",
+    )
+
+
+def version_1(path: Path) -> None:
     """The database as version 1 of the schema had it."""
+    version_2(path)
     change(
         path,
         "DROP TABLE known",
@@ -162,8 +179,30 @@ def indexes(path: Path) -> set[tuple[str, str]]:
         return set(con.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall())
 
 
-def test_an_old_database_is_brought_up_to_date(path: Path) -> None:
-    wanted, fps = indexes(path), stored(path)
+def told(path: Path) -> list[tuple[object, ...]]:
+    """Every URL with its visit and the links of that."""
+    query = "SELECT u.*, v.*, l.* FROM url u LEFT JOIN visit v ON v.id = u.visit LEFT JOIN link l ON l.visit = v.id ORDER BY 1"
+    with closing(sqlite3.connect(path)) as con:
+        return con.execute(query).fetchall()
+
+
+def again(path: Path) -> None:
+    """A second round of one page, as a revisit leaves it."""
+    change(
+        path,
+        "CREATE TEMP TABLE more AS SELECT * FROM visit WHERE outcome = 'OK' LIMIT 1",
+        "UPDATE more SET id = 1000, round = 2, before = id",
+        "INSERT INTO visit SELECT * FROM more",
+        "UPDATE url SET visit = 1000 WHERE id = (SELECT url FROM more)",
+        "INSERT INTO link VALUES (1000, 0, x'0102030405060708')",
+    )
+
+
+@pytest.mark.parametrize(("old", "version"), [(version_1, 1), (version_2, 2)])
+def test_an_old_database_is_brought_up_to_date(path: Path, old: Callable[[Path], None], version: int) -> None:
+    again(path)
+    wanted, fps, rows = indexes(path), stored(path), told(path)
+    assert sum(row[-1] is not None for row in rows) > 15
     old(path)
     seen = KeyTree()
     store = SqliteStore(path)
@@ -171,7 +210,8 @@ def test_an_old_database_is_brought_up_to_date(path: Path) -> None:
     store.close()
     assert len(seen) == len(fps)
     assert indexes(path) == wanted
-    copy = path.with_name("crawl.db.schema1")
+    assert told(path) == rows
+    copy = path.with_name(f"crawl.db.schema{version}")
     assert stored(copy) == fps
     assert dict(SqliteStore(path).query("SELECT key, value FROM meta"))["schema"] == str(db.SCHEMA)
 
@@ -182,7 +222,7 @@ def killed(path: Path) -> list[str]:
 
 def test_a_migration_that_dies_is_done_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fps = stored(path)
-    old(path)
+    version_1(path)
     rebuild: Callable[..., None] = sqlite_known.rebuild
     monkeypatch.setattr(sqlite_known, "rebuild", killed)
     with pytest.raises(OSError, match="killed"):

@@ -14,6 +14,7 @@ from nephila.archive.warc import Writer
 from nephila.config import Config
 from nephila.frontier.batch import Batch
 from nephila.frontier.sqlite import SqliteStore
+from nephila.frontier.sqlite_rows import unmake
 from nephila.plan import requests_of, scope_of
 from nephila.testing import sites
 from nephila.testing.clock import FakeClock
@@ -389,3 +390,28 @@ def test_the_next_serial(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     assert resume.next_serial(tmp_path, "job", 0) == 8
     assert resume.next_serial(tmp_path, "job", 2) == 0
+
+
+@pytest.mark.parametrize(("lost", "left"), [(3, [2, 1]), (2, [3, 1]), (1, [3, 2])])
+def test_a_visit_that_is_taken_back_leaves_the_others_of_its_url_in_a_chain(
+    tmp_path: Path, lost: int, left: list[int]
+) -> None:
+    store = SqliteStore(tmp_path / "crawl.db")
+    for id in (1, 2, 3):
+        batch = Batch()
+        if id == 1:
+            batch.hosts_new, batch.urls = (
+                [(1, A)],
+                [(1, 1, 1, A + "/robots.txt", "robots", 0, 0, 0, 0, "queued", 0, 0.0)],
+            )
+        batch.visits = [(id, 1, 0, 0.0, "OK", "", 200, "", "", "", "", 0, 0, "", "", "", 0, "", "", "", "", 0, 0)]
+        batch.done = [(1, id, 1)]
+        batch.links = [(id, 0, b"12345678")]
+        store.commit(batch, lambda result: None)
+    assert store.query("SELECT round, before FROM visit ORDER BY id") == [(1, 0), (2, 1), (3, 2)]
+    with store.transaction() as con:
+        unmake(con, [(lost, 1)])
+    chain = "WITH RECURSIVE c (id) AS (SELECT visit FROM url UNION ALL SELECT before FROM c JOIN visit v ON v.id = c.id) SELECT id FROM c"
+    assert [id for (id,) in store.query(chain)] == [*left, 0]
+    assert store.query("SELECT visit FROM link ORDER BY 1 DESC") == [(id,) for id in left]
+    assert store.query("SELECT state FROM url") == [("queued",)]

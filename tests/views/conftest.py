@@ -92,11 +92,13 @@ class Job:
             "offset": record.offset,
             "length": record.length,
         }
+        (columns["before"],) = self.con.execute("SELECT visit FROM url WHERE id = ?", (id,)).fetchone()
         columns |= row
-        self.con.execute(
+        visit = self.con.execute(
             f"INSERT INTO visit ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
             tuple(columns.values()),
-        )
+        ).lastrowid
+        self.con.execute("UPDATE url SET visit = ? WHERE id = ?", (visit, id))
         return id
 
     def moved(self, url: str, target: str) -> int:

@@ -23,7 +23,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def test_jsonl_holds_one_object_per_visit(job: Any, tmp_path: Path) -> None:
     first = job.page(f"{H}/", "hello", title="a\n\x1b[31m\u2028b", language="en", charset="utf-8")
     second = job.page(f"{H}/x", "", outcome=Outcome.MOVED, moved_to=f"{H}/y", parent=first)
-    job.con.execute("INSERT INTO link VALUES (?, 1, 0, ?)", (first, bytes(24)))
+    job.con.execute("INSERT INTO link VALUES (?, 0, ?)", (first, bytes(24)))
     job.con.executemany(
         "INSERT INTO item (url, round, n, value) VALUES (?, 1, ?, ?)", [(first, 1, '"two"'), (first, 0, '{"a":1}')]
     )

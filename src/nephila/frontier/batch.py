@@ -58,16 +58,19 @@ class Batch:
     def __init__(self) -> None:
         self.urls: list[tuple[Any, ...]] = []
         """(id, fp, host, url, kind, depth, hops, parent, score, state, rule, due)"""
-        self.states: list[tuple[str, int, int]] = []
-        """(state, attempts, url id)"""
+        self.done: list[tuple[int, int, int]] = []
+        """(attempts, visit id, url id): visited"""
+        self.dropped: list[tuple[int]] = []
+        """url ids that nobody wants any more"""
         self.retries: list[tuple[float, int, str, int]] = []
         """(due, attempts, unread, url id): stays queued"""
         self.readmitted: list[tuple[str, int, int, str, int]] = []
         """(kind, depth, parent, state, url id): refused before, wanted now"""
         self.visits: list[tuple[Any, ...]] = []
-        """(id, url, round — 0: the next one —, started, … as in table visit, with the archive file's name for its id)"""
+        """(id, url, round — 0: the next one —, started, … as in table visit up to length, with the archive file's name for its id)"""
         self.attempts: list[tuple[Any, ...]] = []
-        self.links: list[tuple[int, int, int, bytes]] = []
+        self.links: list[tuple[int, int, bytes]] = []
+        """(visit id, links that add no depth, fingerprints of all)"""
         self.items: list[tuple[int, int, int, str]] = []
         self.site_links: list[tuple[str, str]] = []
         """(site, other site that links to it)"""

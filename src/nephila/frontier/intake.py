@@ -84,11 +84,11 @@ class Intake:
             self._seeds.guess(id)
 
     def links(self, row: Row, s: Settlement) -> None:
-        """Links of a page, or the one target of a redirect, in the batch of the visit that brought them."""
+        """Links of a page, or the one target of a redirect, in the batch of the visit that brought them: the latest."""
         found, books = s.found, self._books
         if not found.edges and not found.new:
             return
-        books.batch.links.append((row.id, 1, found.flat, found.edges))
+        books.batch.links.append((books.visit_id, found.flat, found.edges))
         if s.outcome != Outcome.MOVED:
             if found.new or self._deep:
                 self._waiting.append(Brought(row, found, 0, (), False, ""))

@@ -39,6 +39,7 @@ class MemoryStore:
         self.urls: dict[int, dict[str, Any]] = {}
         self.by_fp: dict[int, int] = {}
         self.links: dict[int, tuple[int, bytes]] = {}
+        """By visit"""
         self.visits: list[tuple[Any, ...]] = []
         self.attempts: list[tuple[Any, ...]] = []
         self.items: list[tuple[int, int, int, str]] = []
@@ -93,7 +94,7 @@ class MemoryStore:
     def commit(self, batch: Batch, done: Callable[[Committed | BaseException], None]) -> None:
         self.hosts.update({id: _new_host(id, origin) for id, origin in batch.hosts_new})
         for values in batch.urls:
-            row = dict(zip(URL, values, strict=True)) | {"attempts": 0, "unread": ""}
+            row = dict(zip(URL, values, strict=True)) | {"attempts": 0, "unread": "", "visit": 0}
             assert row["fp"] not in self.by_fp, f"a fingerprint twice: {row['url']}"
             self.urls[row["id"]] = row
             self.by_fp[row["fp"]] = row["id"]
@@ -101,14 +102,15 @@ class MemoryStore:
             self.urls[id].update(kind=kind, depth=depth, parent=parent, state=state, rule=0)
         for due, attempts, unread, id in batch.retries:
             self.urls[id].update(due=due, attempts=attempts, unread=unread)
-        for state, attempts, id in batch.states:
-            self.urls[id].update(state=state, attempts=attempts)
+        for attempts, visit, id in batch.done:
+            self.urls[id].update(state="done", attempts=attempts, visit=visit)
+        for (id,) in batch.dropped:
+            self.urls[id]["state"] = "dropped"
         self.visits += batch.visits
         self.attempts += batch.attempts
         self.items += batch.items
         self.site_links += batch.site_links
-        for id, _, flat, edges in batch.links:
-            self.links[id] = (flat, edges)
+        self.links.update({visit: (flat, edges) for visit, flat, edges in batch.links})
         for columns, rows in ((HOST_COLUMNS, batch.host_rows), (ROBOTS_COLUMNS, batch.robots)):
             for told in rows:
                 self.hosts[told[-1]].update(zip(columns, told[:-1], strict=True))
@@ -198,7 +200,7 @@ class MemoryStore:
 
     def _children(self, id: int) -> list[tuple[int, int]]:
         depth = self.urls[id]["depth"]
-        flat, edges = self.links.get(id, (0, b""))
+        flat, edges = self.links.get(self.urls[id]["visit"], (0, b""))
         return [(fp - BIAS, depth + (n >= flat)) for n, fp in enumerate(array("Q", edges))]
 
 

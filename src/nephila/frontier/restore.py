@@ -40,6 +40,6 @@ def _ask_robots(books: Books, queues: Queues, row: Row, host: Host) -> None:
     if host.robots is None and host.robots_row is None and row.url == host.origin + "/robots.txt":
         host.robots_row = row
     else:
-        books.batch.states.append(("dropped", 0, row.id))
+        books.batch.dropped.append((row.id,))
         books.batch.empty = False
     queues.wake(host)

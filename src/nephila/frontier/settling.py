@@ -58,7 +58,7 @@ class Settling:
         books.visit_id += 1
         batch.empty = False
         batch.pages.append(row.id)
-        batch.states.append(("done", attempts, row.id))
+        batch.done.append((attempts, books.visit_id, row.id))
         batch.visits.append(
             (books.visit_id, row.id, 1 if page else 0, s.started or books.clock.wall(), outcome, reason)
             + (s.status, s.protocol, s.ip, s.media_type, s.charset, s.bytes, s.ms, record.digest if record else "")
@@ -109,7 +109,7 @@ class Settling:
                 break
             if reason == "dropped":
                 self._queues.forget(host, row)
-                self._books.batch.states.append(("dropped", row.attempts, row.id))
+                self._books.batch.dropped.append((row.id,))
                 self._books.batch.found -= 1
                 self._books.batch.empty = False
             else:

@@ -23,7 +23,7 @@ from nephila.frontier import order
 from nephila.frontier import sqlite_tally as tally
 from nephila.frontier.batch import BIAS, Ask, Batch, Committed, Refill, Refused, Snapshot
 from nephila.frontier.sqlite_open import connect, snapshot
-from nephila.frontier.sqlite_rows import first_rows, relax, write
+from nephila.frontier.sqlite_rows import first_rows, relax, unmake, write
 
 CACHES = ((500_000, 65_536), (2_000_000, 262_144), (5_000_000, 458_752))
 """From so many URLs on SQLite's page cache may have so many kB: the queue's index has to fit, or every new row reads a page."""
@@ -194,10 +194,7 @@ class SqliteStore:
             "SELECT v.id, v.url FROM visit v JOIN archive a ON a.id = v.file WHERE a.file = ? AND v.offset + v.length > ?",
             (file, sound_end),
         ).fetchall()
-        con.executemany("DELETE FROM visit WHERE id = ?", [(visit,) for visit, _ in lost])
-        con.executemany(
-            "UPDATE url SET state = 'queued', attempts = 0, due = 0 WHERE id = ?", [(url,) for _, url in lost]
-        )
+        unmake(con, lost)
         con.execute("UPDATE archive SET committed = min(committed, ?) WHERE file = ?", (sound_end, file))
         con.execute("DELETE FROM meta WHERE key = 'tally'")
         con.execute("COMMIT")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from nephila import db
 from nephila.errors import Damaged, DiskFull, JobError
 from nephila.frontier import sqlite_known
 from nephila.frontier.batch import BIAS, Snapshot
+from nephila.frontier.sqlite_migrate import migrate
 from nephila.frontier.sqlite_rows import row_of
 from nephila.frontier.sqlite_tally import Tally, one
 
@@ -62,29 +62,8 @@ def connect(path: Path, durable: bool) -> sqlite3.Connection:
             f"{path} was written by a newer Nephila (schema {schema}, this one knows {db.SCHEMA}): upgrade first"
         )
     if int(schema) < db.SCHEMA:
-        _migrate(con, path, schema)
+        migrate(con, path, schema)
     return con
-
-
-def _migrate(con: sqlite3.Connection, path: Path, schema: str) -> None:
-    """Bring a database of an earlier version up to this one, all or nothing; a copy as it was stays beside it."""
-    copy = path.with_name(f"{path.name}.schema{schema}")
-    copy.unlink(missing_ok=True)
-    try:
-        con.execute("VACUUM INTO ?", (str(copy),))
-        con.execute("BEGIN IMMEDIATE")
-        con.execute("CREATE TABLE known (first INTEGER PRIMARY KEY, fps BLOB NOT NULL)")
-        for table in re.findall(r"CREATE TABLE site_link [^;]+", db.TABLES):
-            con.execute(table)
-        sqlite_known.rebuild(con)
-        con.execute("DROP INDEX url_fp")
-        for index in re.findall(r"CREATE INDEX url_\w+ ON [^;]+", db.TABLES):
-            con.execute(index)
-        con.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (str(db.SCHEMA),))
-        con.execute("COMMIT")
-    except BaseException:
-        con.close()
-        raise
 
 
 def _file_system(folder: Path) -> str:

@@ -29,11 +29,12 @@ def write(con: sqlite3.Connection, b: Batch) -> None:
     sqlite_known.append(con, b.urls)
     many("UPDATE url SET kind = ?, depth = ?, parent = ?, state = ?, rule = 0 WHERE id = ?", b.readmitted)
     many("UPDATE url SET due = ?, attempts = ?, unread = ? WHERE id = ?", b.retries)
-    _update(con, "url", ("state", "attempts"), b.states)
+    many("UPDATE url SET state = 'dropped' WHERE id = ?", b.dropped)
     many("INSERT OR IGNORE INTO archive (file, worker, pid) VALUES (?, ?, ?)", b.opened)
     _write_visits(con, b)
+    _update(con, "url", ("attempts", "visit"), b.done, "state = 'done', ")
     _insert(con, "attempt", b.attempts)
-    _insert(con, "link (page, round, flat, targets)", b.links, "INSERT OR REPLACE")
+    _insert(con, "link (visit, flat, targets)", b.links)
     many("INSERT INTO item (url, round, n, value) VALUES (?, ?, ?, ?)", b.items)
     many("INSERT OR IGNORE INTO site_link VALUES (?, ?)", b.site_links)
     many(
@@ -54,24 +55,26 @@ def write(con: sqlite3.Connection, b: Batch) -> None:
     many("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(b.meta.items()))
 
 
-def _insert(con: sqlite3.Connection, into: str, rows: Sequence[tuple[Any, ...]], verb: str = "INSERT") -> None:
+def _insert(con: sqlite3.Connection, into: str, rows: Sequence[tuple[Any, ...]]) -> None:
     """Many rows in a few statements. After each step of a statement the writer needs Python's lock again, which a busy
     scheduler gives away every 5 ms: one by one, rows would wait for it longer than they take."""
     if rows:
         marks = f"({', '.join('?' * len(rows[0]))})"
         for some in _parts(rows):
-            con.execute(f"{verb} INTO {into} VALUES {', '.join([marks] * len(some))}", [*chain.from_iterable(some)])
+            con.execute(f"INSERT INTO {into} VALUES {', '.join([marks] * len(some))}", [*chain.from_iterable(some)])
 
 
-def _update(con: sqlite3.Connection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Set these columns in the rows whose id comes last."""
+def _update(
+    con: sqlite3.Connection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]], also: str = ""
+) -> None:
+    """Set these columns, and what `also` says, in the rows whose id comes last."""
     if rows:
         marks, names = f"({', '.join('?' * len(rows[0]))})", ", ".join(columns)
         told = ", ".join(f"{column} = new.{column}" for column in columns)
         for some in _parts(rows):
             con.execute(
                 f"WITH new ({names}, id) AS (VALUES {', '.join([marks] * len(some))})"
-                f" UPDATE {table} SET {told} FROM new WHERE {table}.id = new.id",
+                f" UPDATE {table} SET {also}{told} FROM new WHERE {table}.id = new.id",
                 [*chain.from_iterable(some)],
             )
 
@@ -86,17 +89,44 @@ def _parts(rows: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]
 
 
 def _write_visits(con: sqlite3.Connection, b: Batch) -> None:
-    """Visits name their archive file; the row holds its id. Round 0 means one more than the last."""
+    """Visits name their archive file; the row holds its id. Round 0 means one more than the last, which is named, too.
+
+    A URL knows its last visit, a visit the one before it: an index of visits by URL would cost each commit another page of
+    the database per visit. (docs/decisions/0037-visits-in-a-chain.md)
+    """
     files = {"": 0}
     rows: list[tuple[Any, ...]] = []
     for visit in b.visits:
         id, url, round, *rest, file, offset, length = visit
         if file not in files:
             (files[file],) = con.execute("SELECT id FROM archive WHERE file = ?", (file,)).fetchone()
+        before = 0
         if round == 0:
-            (round,) = con.execute("SELECT coalesce(max(round), 0) + 1 FROM visit WHERE url = ?", (url,)).fetchone()
-        rows.append((id, url, round, *rest, files[file], offset, length))
+            round, before = con.execute(_BEFORE, (url,)).fetchone() or (1, 0)
+        rows.append((id, url, round, *rest, files[file], offset, length, before))
     _insert(con, "visit", rows)
+
+
+_BEFORE = "SELECT v.round + 1, v.id FROM url u JOIN visit v ON v.id = u.visit WHERE u.id = ?"
+
+
+def unmake(con: sqlite3.Connection, visits: list[tuple[int, int]]) -> None:
+    """Take back visits (their id, their URL's): each goes out of its URL's chain, with its links, and the URL is queued."""
+    for visit, url in visits:
+        (before,) = con.execute("SELECT before FROM visit WHERE id = ?", (visit,)).fetchone()
+        con.execute(_PASS_OVER, {"url": url, "visit": visit, "before": before})
+        con.execute("UPDATE url SET visit = ? WHERE id = ? AND visit = ?", (before, url, visit))
+        con.execute("UPDATE url SET state = 'queued', attempts = 0, due = 0 WHERE id = ?", (url,))
+        con.execute("DELETE FROM visit WHERE id = ?", (visit,))
+        con.execute("DELETE FROM link WHERE visit = ?", (visit,))
+
+
+_PASS_OVER = """
+WITH RECURSIVE later (id) AS (
+  SELECT visit FROM url WHERE id = :url
+  UNION ALL SELECT v.before FROM later JOIN visit v ON v.id = later.id WHERE v.before NOT IN (0, :visit))
+UPDATE visit SET before = :before WHERE id IN later AND before = :visit
+"""
 
 
 def _write_cookies(con: sqlite3.Connection, rows: list[tuple[Any, ...]]) -> None:
@@ -138,7 +168,9 @@ def relax(con: sqlite3.Connection, b: Batch, max_depth: int) -> tuple[list[int],
 
 
 def _children(con: sqlite3.Connection, id: int, depth: int) -> list[tuple[int, int]]:
-    found = con.execute("SELECT flat, targets FROM link WHERE page = ?", (id,)).fetchone()
+    found = con.execute(
+        "SELECT flat, targets FROM url u JOIN link l ON l.visit = u.visit WHERE u.id = ?", (id,)
+    ).fetchone()
     if found is None:
         return []
     flat, edges = found

@@ -25,9 +25,13 @@ _COLUMNS = """v.id, v.url AS url_id, u.url, u.kind, u.depth, u.parent, coalesce(
   v.started, v.outcome, v.reason, v.status, v.protocol, v.ip, v.media_type, v.charset, v.bytes, v.ms, v.digest, v.truncated,
   v.access, v.same_as, v.moved_to, v.title, v.language, coalesce(a.file, '') AS file, v.offset, v.length,
   coalesce(length(l.targets) / 8, 0) AS links"""
-_TABLES = """visit v JOIN url u ON u.id = v.url LEFT JOIN url p ON p.id = u.parent LEFT JOIN archive a ON a.id = v.file
-  LEFT JOIN link l ON l.page = v.url AND l.round = v.round"""
-_LATEST_OK = "SELECT max(w.round) FROM visit w WHERE w.url = v.url AND w.outcome = 'OK' AND w.length > 0"
+_ALSO = "LEFT JOIN url p ON p.id = u.parent LEFT JOIN archive a ON a.id = v.file LEFT JOIN link l ON l.visit = v.id"
+_BACK = """WITH RECURSIVE back (id) AS (SELECT u.visit UNION ALL
+  SELECT w.before FROM back JOIN visit w ON w.id = back.id WHERE NOT ({good})) SELECT min(id) FROM back"""
+"""From a URL's last visit backwards to the first that is `good`: its id; 0: there is none."""
+_VISITS = (
+    f"SELECT {_COLUMNS} FROM visit v JOIN url u ON u.id = v.url {_ALSO} WHERE v.id > ? ORDER BY v.id LIMIT {BATCH}"
+)
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -82,23 +86,24 @@ class Source:
     def visits(self) -> Iterator[Kept]:
         """Every visit of every round, in the order in which they were committed."""
         at = 0
-        while rows := self._rows(f"SELECT {_COLUMNS} FROM {_TABLES} WHERE v.id > ? ORDER BY v.id LIMIT {BATCH}", at):
+        while rows := self._rows(_VISITS, at):
             yield from self._seen(rows)
             at = rows[-1]["id"]
 
     def of(self, url_ids: Sequence[int]) -> Iterator[Kept]:
         """The latest visit of each of a few URLs (at most 500), in the order in which they were committed."""
         marks = ", ".join("?" * len(url_ids))
-        latest = "SELECT max(w.round) FROM visit w WHERE w.url = v.url"
-        query = f"SELECT {_COLUMNS} FROM {_TABLES} WHERE v.url IN ({marks}) AND v.round = ({latest}) ORDER BY v.id"
+        query = f"""SELECT {_COLUMNS} FROM url u JOIN visit v ON v.id = u.visit {_ALSO}
+          WHERE u.id IN ({marks}) ORDER BY v.id"""
         yield from self._seen(self._rows(query, *url_ids))
 
     def pages(self) -> Iterator[Kept]:
         """The latest good answer of every URL that has one, in the order in which the URLs were found. Without what only
         the crawl itself needed: robots.txt and logins."""
         at = 0
-        query = f"""SELECT {_COLUMNS} FROM {_TABLES} WHERE v.url > ? AND v.round = ({_LATEST_OK})
-          AND u.kind NOT IN ('robots', 'login') ORDER BY v.url LIMIT {BATCH}"""
+        latest = _BACK.format(good="w.outcome = 'OK' AND w.length > 0")
+        query = f"""SELECT {_COLUMNS} FROM url u CROSS JOIN visit v ON v.id = ({latest}) {_ALSO}
+          WHERE u.id > ? AND u.visit > 0 AND u.kind NOT IN ('robots', 'login') ORDER BY u.id LIMIT {BATCH}"""
         while rows := self._rows(query, at):
             yield from self._seen(rows)
             at = rows[-1]["url_id"]
@@ -115,8 +120,8 @@ class Source:
     def addresses(self) -> Iterator[tuple[str, str, str]]:
         """(url, state, outcome of the last visit or "") of every URL of the job, in the order of discovery."""
         at = 0
-        query = f"""SELECT u.id, u.url, u.state, coalesce((SELECT outcome FROM visit WHERE url = u.id ORDER BY round DESC LIMIT 1), '')
-          AS outcome FROM url u WHERE u.id > ? ORDER BY u.id LIMIT {BATCH}"""
+        query = f"""SELECT u.id, u.url, u.state, coalesce(v.outcome, '') AS outcome
+          FROM url u LEFT JOIN visit v ON v.id = u.visit WHERE u.id > ? ORDER BY u.id LIMIT {BATCH}"""
         while rows := self._rows(query, at):
             yield from ((row["url"], row["state"], row["outcome"]) for row in rows)
             at = rows[-1]["id"]
@@ -149,9 +154,10 @@ class Source:
     def _same(self, kept: Kept) -> tuple[str, int, int] | None:
         if not kept.same_as:
             return None
-        query = """SELECT a.file, v.offset, v.length FROM visit v JOIN archive a ON a.id = v.file
-          WHERE v.url = ? AND v.digest = ? AND v.same_as = 0 AND v.length > 0 ORDER BY v.round DESC LIMIT 1"""
-        rows = self._rows(query, kept.same_as, kept.digest)
+        holds = _BACK.format(good="w.digest = ? AND w.same_as = 0 AND w.length > 0")
+        query = f"""SELECT a.file, v.offset, v.length FROM url u JOIN visit v ON v.id = ({holds}) JOIN archive a ON a.id = v.file
+          WHERE u.id = ?"""
+        rows = self._rows(query, kept.digest, kept.same_as)
         return (rows[0]["file"], rows[0]["offset"], rows[0]["length"]) if rows else None
 
     def _seen(self, rows: list[sqlite3.Row]) -> Iterator[Kept]:

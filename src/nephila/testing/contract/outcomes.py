@@ -93,8 +93,8 @@ class Outcomes(Bench):
 
         def watched(batch: Batch, done: Any) -> None:
             met.update(row[1] + (1 << 63) for row in batch.urls)
-            pages = {visit[1] for visit in batch.visits if visit[4] in ("OK", "MOVED")}
-            linking = {link[0]: link[3] for link in batch.links}
+            pages = {visit[0] for visit in batch.visits if visit[4] in ("OK", "MOVED")}
+            linking = {visit: edges for visit, _, edges in batch.links}
             assert linking.keys() <= pages
             for edges in linking.values():
                 assert met.issuperset(array("Q", edges)), "a page is committed and one of its links is not"
