@@ -234,9 +234,10 @@ def _export(args: argparse.Namespace) -> int:
             f"{args.view} is not a view; {f'did you mean {near}?' if near else 'there are: ' + ', '.join(job.VIEWS)}"
         )
 
-    done = safe(job.export(args.view, args.dir, args.to))
-    if str(args.to) != "-":  # standard output holds the view and nothing else
-        put(done)
+    done = job.export(args.view, args.dir, args.to, args.access)
+    if str(args.to) == "-":  # standard output holds the view and nothing else
+        return say(done, 0)
+    put(safe(done))
     return 0
 
 

@@ -6,7 +6,7 @@ Everything heavy is imported when it is needed: a command that only asks a quest
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,11 +66,11 @@ def _asked(folder: Path, request: dict[str, Any]) -> dict[str, Any] | None:
         raise JobError(f"the crawl in {folder} does not answer; try again") from error
 
 
-def export(view: str, folder: Path, to: Path | None) -> str:
+def export(view: str, folder: Path, to: Path | None, access: Iterable[str] = ()) -> str:
     """Make a view of the job; see `views.registry.export`. Returns one sentence about what was written."""
     from nephila import trouble
     from nephila.fetch.decode import decode
     from nephila.views import registry
 
     with trouble.told(folder):
-        return registry.export(view, folder, str(to) if to is not None else "", decode)
+        return registry.export(view, folder, str(to) if to is not None else "", decode, frozenset(access))

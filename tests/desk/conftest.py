@@ -81,8 +81,8 @@ class FakeJob:
         self.asked.append((folder, request))
         return self.answer
 
-    def export(self, view: str, folder: Path, to: Path | None) -> str:
-        self.asked.append((view, folder, to))
+    def export(self, view: str, folder: Path, to: Path | None, access: list[str]) -> str:
+        self.asked.append((view, folder, to, access))
         return f"wrote {view}"
 
 

@@ -249,9 +249,14 @@ def test_a_refused_request_is_an_error(job: Any, capsys: pytest.CaptureFixture[s
 
 
 def test_export(job: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["export", "csv", "x", "--to", "y.csv"]) == 0
-    assert job.asked == [("csv", Path("x"), Path("y.csv"))]
+    assert cli.main(["export", "csv", "x", "--to", "y.csv", "--with", "basic@a.example", "--with", "cookies"]) == 0
+    assert job.asked == [("csv", Path("x"), Path("y.csv"), ["basic@a.example", "cookies"])]
     assert tuple(capsys.readouterr()) == ("wrote csv\n", "")
+
+
+def test_export_to_standard_output_says_what_it_did_elsewhere(job: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["export", "csv", "x", "--to", "-"]) == 0
+    assert tuple(capsys.readouterr()) == ("", "nephila: wrote csv\n")
 
 
 def _run(argv: list[str], **how: Any) -> subprocess.CompletedProcess[str]:

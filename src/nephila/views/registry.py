@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from nephila import credentials
 from nephila.archive.reader import Decode
 from nephila.errors import ConfigError
 from nephila.views import tables
@@ -33,7 +34,14 @@ def export(name: str, folder: Path, to: str, decode: Decode, access: frozenset[s
     if to == "-" and not view.stdout:
         raise ConfigError(f"the view {name!r} is a folder of files: give --to a folder, not -")
     target = None if to == "-" else Path(to) if to else folder / "views" / view.default
-    return view.run(folder, target, decode, access)
+    with Source(folder, decode, access) as source:
+        source.check_access()
+        left_out = source.left_out()
+    done = view.run(folder, target, decode, access)
+    if not left_out:
+        return done
+    asked = " ".join(f"--with {name}" for name in credentials.join(*left_out).split())
+    return f"{done}; {sum(left_out.values()):,} visits with a credential are left out ({asked} takes them in)"
 
 
 def _mirror(folder: Path, target: Path | None, decode: Decode, access: frozenset[str]) -> str:
