@@ -155,7 +155,8 @@ def build_export() -> argparse.ArgumentParser:
         "Make a view of what was crawled; as often as wanted, also while it runs.",
         example,
     )
-    parser.add_argument("view", metavar="VIEW", help=f"one of: {', '.join(job.VIEWS)}")
+    offered = "; ".join(f"{name} ({view.doc})" for name, view in job.VIEWS.items())
+    parser.add_argument("view", metavar="VIEW", help=f"one of: {offered}")
     parser.add_argument("dir", metavar="DIR", type=Path, help="the job's folder")
     parser.add_argument("--to", metavar="X", type=Path, help="file or folder to write (default: DIR/views/VIEW)")
     parser.add_argument(
@@ -166,6 +167,14 @@ def build_export() -> argparse.ArgumentParser:
         default=[],
         help="take in the pages fetched with this credential, such as basic@example.com (may be repeated)",
     )
+    views = parser.add_argument_group("of some views")
+    for name, option in job.VIEW_OPTIONS.items():
+        names = ", ".join(view for view, about in job.VIEWS.items() if name in about.takes)
+        kind: dict[str, Any] = (
+            {"metavar": option.metavar} if option.metavar else {"action": "store_const", "const": True}
+        )
+        flag = "--" + name.replace("_", "-")
+        views.add_argument(flag, dest=f"of_view_{name}", help=f"{names}: {option.doc}", **kind)
     return parser
 
 
