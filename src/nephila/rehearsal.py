@@ -14,7 +14,7 @@ from nephila.plan import allowed_of, requests_of, scope_of
 from nephila.robots.gate import Gate
 from nephila.robots.reader import read_robots
 from nephila.types import Failure, Kind, Lease, Request, Response, RobotsFile
-from nephila.url.parse import origin, resolve
+from nephila.url.parse import from_header, origin, resolve
 from nephila.url.scope import Scope
 
 SEEDS_MAX = 20
@@ -79,7 +79,7 @@ def _page(config: Config, gate: Gate, scope: Scope, request: Request, answer: Re
         f"  the seed itself: status {answer.status}, {answer.header('content-type') or 'no type'}, {answer.payload.size:,} bytes"
     ]
     if location := answer.header("location"):
-        return [*said, f"  moved to {resolve(answer.url, location) or location}"]
+        return [*said, f"  moved to {resolve(answer.url, from_header(location)) or location}"]
     content = decode(answer.payload, answer.header("content-encoding"), config.page_bytes_max, config.decode_ratio_max)
     page = reader_of(config)(Lease(2, request, 0), answer, content.content)
     links = list((page.links or [])[:LINKS_SHOWN]) if page.links else []

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from nephila.types import UNVERIFIED, Kind, Lease, Outcome, Response
-from nephila.url.parse import resolve, without_userinfo
+from nephila.url.parse import from_header, resolve, without_userinfo
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MAX_AGE = re.compile(r"(?:^|[,\s])max-age\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
@@ -51,7 +51,7 @@ def _moved(lease: Lease, response: Response, fingerprint_of: Callable[[str], int
         return Verdict(Outcome.REFUSED, "redirect_without_location")
     if len(places) > 1:
         return Verdict(Outcome.REFUSED, "redirect_ambiguous")
-    target = resolve(response.url, next(iter(places)))
+    target = resolve(response.url, from_header(next(iter(places))))
     if target is None:
         return Verdict(Outcome.REFUSED, "redirect_target")
     target = without_userinfo(target)

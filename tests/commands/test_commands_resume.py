@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 
 import pytest
@@ -160,3 +161,13 @@ def test_a_trap_that_is_no_trap_is_named(prompt: Prompt) -> None:
     said = prompt.crawl_here("http://127.0.0.1/", "-o", "job", "--traps", "calender")
     assert said.code == USAGE
     assert "traps: 'calender' is not on, off, or one of" in said.err
+
+
+def test_two_copies_of_one_folder_end_alike(prompt: Prompt, site: SiteServer) -> None:
+    assert prompt.crawl_here(site.url(), "-o", "job", "--max-pages", "4").code == LIMIT
+    shutil.copytree(prompt.cwd / "job", prompt.cwd / "copy")
+    for folder in ("job", "copy"):
+        said = prompt.crawl_here("-o", folder, "--max-pages", "0")
+        assert said.code == FINISHED, said.text
+    assert prompt.outcomes("job") == prompt.outcomes("copy")
+    assert len(prompt.outcomes("copy")) == len(EVERY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import random
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -278,6 +279,20 @@ def test_body_that_never_starts() -> None:
 
     got, _ = run(one(stall, body_timeout_s=0.2))
     assert (type(got), got.reason) == (Failure, "timeout.body")
+
+
+def test_silent_connection() -> None:
+    """A machine that drops what comes: here, a listener whose queue is full."""
+
+    async def work() -> None:
+        with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, socket.socket() as first:
+            first.connect(listener.getsockname())
+            fetch = client(allow_private=True, connect_timeout_s=0.2)
+            got = await fetch(lease(f"http://127.0.0.1:{listener.getsockname()[1]}/"))
+            assert (got.outcome, got.reason) == (Outcome.UNREACHABLE, "timeout.connect")
+            await fetch.close()
+
+    run(work(), 5)
 
 
 def test_silent_tls_handshake() -> None:

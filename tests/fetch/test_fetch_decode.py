@@ -12,7 +12,8 @@ import brotli
 import pytest
 import zstandard
 
-from nephila.fetch.decode import decode
+from nephila.fetch.decode import LAYERS, decode
+from nephila.fetch.setup import HEADERS
 from nephila.types import Body
 
 PAGE = b"<p>" + bytes(random.Random(7).choices(b"abcdefgh <>/", k=60_000))
@@ -88,11 +89,23 @@ def test_noise_never_raises(coding: str) -> None:
             run(prefix + rng.randbytes(rng.randrange(1, 300)), coding, limit=1 << 20)
 
 
+def test_every_coding_that_is_asked_for_is_decoded() -> None:
+    asked = HEADERS["accept-encoding"].partition(": ")[2].split(", ")
+    assert set(asked) <= set(LAYERS)
+
+
 def test_four_codings_are_a_bomb() -> None:
     data = PAGE
     for _ in range(4):
         data = gzip.compress(data)
     assert run(data, "gzip, gzip, gzip, gzip") == (b"", "bomb")
+
+
+def test_a_zstd_window_too_large_is_damage() -> None:
+    """Beyond 8 MiB (RFC 9659) a decoder would have to hold what the server likes."""
+    wide = zstandard.ZstdCompressionParameters(window_log=24, compression_level=1, write_content_size=False)
+    pack = zstandard.ZstdCompressor(compression_params=wide).compressobj()
+    assert run(pack.compress(PAGE) + pack.flush(), "zstd") == (b"", "decode")
 
 
 def test_small_page_of_high_ratio_is_no_bomb() -> None:

@@ -217,6 +217,22 @@ def test_proxy_that_is_down() -> None:
     run(work())
 
 
+@pytest.mark.parametrize("url", ["http://site.example/", "https://site.example/"])
+def test_proxy_that_hangs_up(url: str) -> None:
+    async def hang_up(talk: Talk) -> None:
+        talk.hang_up()
+
+    async def work() -> None:
+        async with Web(hang_up) as proxy:
+            fetch = client(proxy=f"http://127.0.0.1:{proxy.port}", header_timeout_s=30, connect_timeout_s=30)
+            got = await fetch(lease(url))
+            assert got.outcome is Outcome.UNREACHABLE
+            assert got.reason in ("proxy", "empty_reply")
+            await fetch.close()
+
+    run(work(), 5)
+
+
 def test_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
@@ -225,6 +241,23 @@ def test_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -
         async with Web(answer()) as web:
             fetch = client(web)
             assert (await fetch(lease(web.url()))).status == 200
+            await fetch.close()
+
+    run(work())
+
+
+def test_passwords_of_the_environment_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login me password s3cr3t\ndefault login me password s3cr3t\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    (tmp_path / ".curlrc").write_text('user = "me:s3cr3t"\n')
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+
+    async def work() -> None:
+        async with Web(answer()) as web:
+            fetch = client(web)
+            assert (await fetch(lease(web.url()))).status == 200
+            assert b"authorization" not in web.heads[0].lower()
             await fetch.close()
 
     run(work())

@@ -154,3 +154,12 @@ def test_a_full_disk_is_said_as_such(tmp_path: Path) -> None:
     store.commit(batch, answers.append)
     assert isinstance(answers[0], DiskFull)
     store.close()
+
+
+@pytest.mark.parametrize(("durable", "level"), [(True, 2), (False, 0)])
+def test_power_waits_for_the_disk_and_process_does_not(durable: bool, level: int, tmp_path: Path) -> None:
+    """2 is FULL: SQLite waits for the disk at every commit (sqlite.org/pragma.html#pragma_synchronous)."""
+    store = SqliteStore(tmp_path / "crawl.db", durable=durable)
+    assert store._con.execute("PRAGMA synchronous").fetchone() == (level,)
+    assert store._con.execute("PRAGMA fullfsync").fetchone() == (int(durable),)
+    store.close()

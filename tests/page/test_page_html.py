@@ -275,6 +275,14 @@ def test_canonical(look: Look) -> None:
     assert look("<p>", headers=[("link", '<c>; rel=canonical; anchor="/other"')]).canonical == ""
 
 
+def test_bytes_of_an_address_in_the_header_stay_what_they_are(look: Look) -> None:
+    raw = "</中文>; rel=canonical".encode().decode("latin-1")
+    page = look("<p>", headers=[("link", raw), ("refresh", "0; url=/" + "中".encode("gbk").decode("latin-1"))])
+    assert page.canonical == "http://site.test/%E4%B8%AD%E6%96%87"
+    assert page.links is not None
+    assert [link.url for link in page.links] == [page.canonical, "http://site.test/%D6%D0"]
+
+
 def test_links_of_the_header(look: Look) -> None:
     value = '</s.css>; rel=preload; as=style, <n?a=1,2>; rel="next"; title="a, <b>; c", </hint>; rel=preconnect'
     page = look(
@@ -288,6 +296,11 @@ def test_links_of_the_header(look: Look) -> None:
         "http://site.test/dir/r": P,
         "http://site.test/dir/k": P,
     }
+
+
+def test_links_of_the_header_are_bounded(look: Look) -> None:
+    many = [("link", f"</{i}>; rel=next, </b{i}>; rel=next") for i in range(200)]
+    assert len(hrefs(look("<p>", headers=many))) == 100
 
 
 def test_links_of_the_header_count_for_any_type(look: Look) -> None:

@@ -103,6 +103,16 @@ def test_many_rules_are_read_and_asked_in_time() -> None:
     assert time.process_time() - started < 2.0
 
 
+@pytest.mark.parametrize(
+    "rule", ["/" + "*a" * 30 + "b", "/*" + "a" * 3_000 + "b$", "/" + "*aaaa" * 500 + "b$", "/*?" * 30]
+)
+def test_wildcards_take_no_time(rule: str) -> None:
+    """A regular expression with a wildcard for each `*` would take longer than there are atoms."""
+    started = time.process_time()
+    assert allowed(f"User-agent: *\nDisallow: {rule}", "/" + "a" * 8_000)
+    assert time.process_time() - started < 0.5
+
+
 lines = st.sampled_from(
     [
         "User-agent: *",

@@ -113,12 +113,10 @@ class Job:
         return count + 1
 
     def mirror(self, **more: Any) -> Mirror:
-        from nephila.views.mirror import mirror
-        from nephila.views.source import Source
+        from nephila.views.mirror import export_mirror
 
         target = more.pop("target", self.folder / "views" / "mirror")
-        with Source(self.folder, decode, **more) as source:
-            report = mirror(source, target)
+        report = export_mirror(self.folder, target, decode, **more)
         return Mirror(target, report)
 
 

@@ -16,6 +16,7 @@ from nephila.page import charset, elements, headers, plain, script, srcset
 from nephila.page.harvest import Harvest, Resolve
 from nephila.page.markup import Markup, Tree
 from nephila.types import Kind, Links, Page
+from nephila.url.parse import from_header
 
 REFRESH_MAX_S = 30
 """A refresh that waits longer shows a page, not a way to another one."""
@@ -124,7 +125,8 @@ class _Later:
 def add_header_links(harvest: Harvest, head: Head, url: str, base: str, *, sitemaps: bool, resolve: Resolve) -> str:
     """The links of the HTTP header; they resolve against the page's URL, whatever its base. Returns the canonical one."""
 
-    def absolute(href: str) -> str:
+    def absolute(written: str) -> str:
+        href = from_header(written)
         return href if base == url else resolve(url, href, "utf-8") or href
 
     canonical = ""
@@ -133,7 +135,7 @@ def add_header_links(harvest: Harvest, head: Head, url: str, base: str, *, sitem
         if kind is None or (kind is Kind.CANONICAL and link.anchored):
             continue
         if kind is Kind.CANONICAL:
-            canonical = canonical or resolve(url, link.href, "utf-8") or ""
+            canonical = canonical or resolve(url, from_header(link.href), "utf-8") or ""
         harvest.add(absolute(link.href), kind, "header", "link")
     if head.refresh and (found := headers.refresh(head.refresh)):
         harvest.add(absolute(found[1]), _refresh_kind(found[0]), "header", "refresh")

@@ -34,6 +34,15 @@ def normalise(url: str) -> str | None:
         return None
 
 
+def from_header(value: str) -> str:
+    """An address out of a header, whose bytes are read as latin-1: what is not ASCII is percent-encoded byte for byte, as it
+    came. Servers send raw UTF-8 or their page's charset; only the bytes are sure to name the page."""
+    return value if value.isascii() else _HIGH.sub(lambda found: f"%{ord(found[0]):02X}", value)
+
+
+_HIGH = re.compile("[\x80-\xff]")
+
+
 def _fetchable(url: str) -> str | None:
     url = url.partition("#")[0]
     if not url.startswith(("https://", "http://")):
