@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from nephila import settings
+from nephila import credentials, settings
 from nephila.config import Config
 from nephila.engine import Hooks
 from nephila.errors import ConfigError
@@ -245,6 +245,8 @@ class _Stream:
     def __init__(self, crawler: Crawler, folder: Path, wanted: bool) -> None:
         self._crawler, self._wanted, self._folder = crawler, wanted, folder
         self._front = Front(folder, crawler.config, note=lambda sentence: None, step=lambda name: None)
+        self._access = credentials.held(crawler.config)
+        """Who gave a credential sees what it leads to."""
         self._ids: deque[int] = deque()
         self._more = asyncio.Event()
 
@@ -292,7 +294,7 @@ class _Stream:
         self._more.set()
 
     def _read(self, ids: list[int]) -> Iterable[Page]:
-        with Source(self._folder, decode) as source:
+        with Source(self._folder, decode, self._access) as source:
             for kept in source.of(ids):
                 if kept.outcome == Outcome.OK and kept.kind != Kind.ROBOTS:
                     yield self._page(source, kept)

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
+from nephila import credentials
 from nephila.config import Config
 from nephila.errors import ConfigError
 from nephila.values import FIELDS, TYPES, expected, nearest
@@ -107,6 +108,7 @@ def _check_addresses(config: Config) -> None:
     switched(config.traps)
     for text in config.seeds[:SEEDS_CHECKED_MAX]:
         seed(text)
+    credentials.check(config)
 
 
 def _check_authorities(path: str) -> None:

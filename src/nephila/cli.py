@@ -234,9 +234,14 @@ def _export(args: argparse.Namespace) -> int:
             f"{args.view} is not a view; {f'did you mean {near}?' if near else 'there are: ' + ', '.join(job.VIEWS)}"
         )
 
-    done = safe(job.export(args.view, args.dir, args.to))
-    if str(args.to) != "-":  # standard output holds the view and nothing else
-        put(done)
+    of_view = {
+        name.removeprefix("of_view_"): value for name, value in vars(args).items() if name.startswith("of_view_")
+    }
+    chosen = {name: value for name, value in of_view.items() if value is not None}
+    done = job.export(args.view, args.dir, args.to, args.access, chosen)
+    if str(args.to) == "-":  # standard output holds the view and nothing else
+        return say(done, 0)
+    put(safe(done))
     return 0
 
 

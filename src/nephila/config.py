@@ -6,6 +6,7 @@ Precedence: option, environment, `--config`, DIR/crawl.toml, default.
 
 from __future__ import annotations
 
+import re
 import typing
 from typing import Annotated, Any
 
@@ -15,6 +16,8 @@ from msgspec import Meta
 FREE, EFFECT, FIXED = "free", "effect", "fixed"
 """What a key may do on resume: FREE changes at will, EFFECT changes with its effect on queued and refused URLs said in
 numbers, FIXED is refused (exit 2)."""
+SECRET_HEADER = re.compile(r"authorization|cookie|proxy-authorization|x-api-key|.+-token", re.IGNORECASE)
+"""Headers whose value is a secret: it goes to the origins of the seeds and nowhere else."""
 
 
 def key(doc: str, resume: str = FREE, option: bool = True, secret: bool = False) -> Meta:
@@ -79,6 +82,15 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     # the door
     header: Annotated[list[str], key("extra request header 'Name: value'", secret=True)] = []
+    auth: Annotated[
+        list[str],
+        key(
+            "ORIGIN=basic:USER:PASSWORD (or digest:…, bearer:TOKEN, negotiate, cert:FILE), sent to that origin only",
+            secret=True,
+        ),
+    ] = []
+    cookies: Annotated[str, key("file of cookies to start with (cookies.txt), sent as a browser would")] = ""
+    save_cookies: Annotated[str, key("file to write all cookies to at the end (cookies.txt, secrets included)")] = ""
     proxy: Annotated[str, key("proxy for every request (http, https, socks5, socks5h)", secret=True)] = ""
     resolve: Annotated[list[str], key("HOST:PORT:ADDR, in place of the name server")] = []
     allow_private: Annotated[bool, key("allow loopback, private and link-local addresses everywhere")] = False

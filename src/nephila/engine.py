@@ -254,6 +254,7 @@ def settlement(visit: Visit) -> Settlement:
         response.header_all("set-cookie"),
         page.robots_file if page else None,
         max_age(response) if page and page.robots_file else 0.0,
+        visit.lease.access,
         items=[item for item in page.items if not isinstance(item, Request)] if page else [],
         errors=visit.errors,
     )

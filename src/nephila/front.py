@@ -29,7 +29,8 @@ from nephila.config import Config
 from nephila.crew import Crew
 from nephila.errors import ConfigError, Damaged, DiskFull, JobError
 from nephila.fetch.directory import Directory
-from nephila.frontier import patience
+from nephila.frontier import cookies_txt, patience
+from nephila.frontier.cookies import Row as Cookie
 from nephila.frontier.local import LocalFrontier
 from nephila.frontier.scheduler import Scheduler
 from nephila.frontier.seen import ways
@@ -117,6 +118,11 @@ class Front:
         self.folder, self.config = folder, config
         self._say, self._step = note, step
         self._seeds = requests_of(config)
+        if config.auth:
+            from nephila.fetch.auth import check  # loads libcurl, which is otherwise the workers' business
+
+            check(config)
+        self._cookies = _given_cookies(config)
         self._log: events.Log | None = None
         self._stops = 0
         self._crew: Crew | None = None
@@ -277,6 +283,7 @@ class Front:
             note=self._note,
             directory=self._directory,
         )
+        scheduler.give_cookies(self._cookies)
         queued = scheduler.status()["queued"]
         if snapshot.visit_id:
             self._note("crawl.resume", queued=queued, done=sum(snapshot.outcomes.values()))
@@ -342,6 +349,7 @@ class Front:
         await self._scheduler.flush()
         ending = self._ending("") if failure is None else self._end(Ending(CODES["disk"], "disk", str(failure)))
         self._close(ending.reason)
+        self._save_cookies()
         if observe is not None:
             observe(self.status() | {"state": ending.reason})
         return ending
@@ -354,6 +362,16 @@ class Front:
         except sqlite3.OperationalError as error:
             self._note("disk.low", text=str(error))
         self._seen.close()
+
+    def _save_cookies(self) -> None:
+        if self.config.save_cookies:
+            path = Path(self.config.save_cookies)
+            try:
+                left = cookies_txt.write(self._scheduler.cookies(), path)
+            except OSError as error:
+                self._say(f"save_cookies: {path} cannot be written: {error.strerror}")
+            else:
+                self._say(f"cookies are in {path}" + (f"; {left} do not fit its format" if left else ""))
 
     def on_commit(self, committed: Callable[[list[int]], None], slow: Callable[[], bool]) -> None:
         """Tell `committed` the url ids of each commit; while `slow()` is true no new lease is given out."""
@@ -539,6 +557,15 @@ SENTENCES = {
     "robots.unreachable": "{origin}/robots.txt cannot be read ({reason}): its URLs are not fetched",
     "archive.damaged": "{file} does not read back as written: {visits} visits are queued again",
 }
+
+
+def _given_cookies(config: Config) -> list[Cookie]:
+    """The cookies to start with. A file that is to be written must be one of cookies, if it is there: another one, or one that
+    cannot be read, is not replaced. Raises ConfigError."""
+    now = time.time()
+    if config.save_cookies and Path(config.save_cookies).exists():
+        cookies_txt.read(Path(config.save_cookies), "save_cookies", now)
+    return cookies_txt.read(Path(config.cookies), "cookies", now) if config.cookies else []
 
 
 def _utc(when: float) -> str:

@@ -6,17 +6,19 @@ Everything heavy is imported when it is needed: a command that only asks a quest
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nephila.config import Config
 from nephila.errors import JobError
+from nephila.views.registry import OPTIONS as VIEW_OPTIONS
+from nephila.views.registry import VIEWS
 
 if TYPE_CHECKING:
     from nephila.plan import Ending
 
-VIEWS = ("mirror", "jsonl", "urls")
+__all__ = ["VIEWS", "VIEW_OPTIONS", "ask", "crawl", "dry_run", "export", "status"]
 
 
 def crawl(folder: Path, config: Config, **options: Any) -> Ending:
@@ -66,11 +68,13 @@ def _asked(folder: Path, request: dict[str, Any]) -> dict[str, Any] | None:
         raise JobError(f"the crawl in {folder} does not answer; try again") from error
 
 
-def export(view: str, folder: Path, to: Path | None) -> str:
+def export(
+    view: str, folder: Path, to: Path | None, access: Iterable[str] = (), chosen: Mapping[str, Any] | None = None
+) -> str:
     """Make a view of the job; see `views.registry.export`. Returns one sentence about what was written."""
     from nephila import trouble
     from nephila.fetch.decode import decode
     from nephila.views import registry
 
     with trouble.told(folder):
-        return registry.export(view, folder, str(to) if to is not None else "", decode)
+        return registry.export(view, folder, str(to) if to is not None else "", decode, frozenset(access), chosen)

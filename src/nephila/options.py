@@ -13,7 +13,7 @@ GROUPS = {
     "what to fetch": "scope include exclude types embeds sitemaps max_depth order seen guess_links ignore_nofollow traps",
     "how much": "max_pages max_bytes max_time site_pages site_pages_max",
     "manners": "delay per_host connections workers no_robots user_agent contact limit_rate",
-    "the door": "header proxy resolve allow_private ca insecure http2",
+    "the door": "header auth cookies save_cookies proxy resolve allow_private ca insecure http2",
     "where and how it is kept": "durability mirror min_free state_dir",
 }
 """The options of `crawl` as its help shows them; a key that is in no group is shown under `more`."""
@@ -27,6 +27,9 @@ _METAVARS = {
     "contact": "TEXT",
     "header": "'NAME: VALUE'",
     "proxy": "URL",
+    "auth": "ORIGIN=SPEC",
+    "cookies": "FILE",
+    "save_cookies": "FILE",
     "resolve": "HOST:PORT:ADDR",
     "ca": "FILE",
     "insecure": "HOST",
@@ -148,13 +151,30 @@ def build_export() -> argparse.ArgumentParser:
     example = "example:\n  nephila export mirror example.com --to site"
     parser = Parser(
         "export",
-        "VIEW DIR [--to X]",
+        "VIEW DIR [--to X] [--with NAME]",
         "Make a view of what was crawled; as often as wanted, also while it runs.",
         example,
     )
-    parser.add_argument("view", metavar="VIEW", help=f"one of: {', '.join(job.VIEWS)}")
+    offered = "; ".join(f"{name} ({view.doc})" for name, view in job.VIEWS.items())
+    parser.add_argument("view", metavar="VIEW", help=f"one of: {offered}")
     parser.add_argument("dir", metavar="DIR", type=Path, help="the job's folder")
     parser.add_argument("--to", metavar="X", type=Path, help="file or folder to write (default: DIR/views/VIEW)")
+    parser.add_argument(
+        "--with",
+        dest="access",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="take in the pages fetched with this credential, such as basic@example.com (may be repeated)",
+    )
+    views = parser.add_argument_group("of some views")
+    for name, option in job.VIEW_OPTIONS.items():
+        names = ", ".join(view for view, about in job.VIEWS.items() if name in about.takes)
+        kind: dict[str, Any] = (
+            {"metavar": option.metavar} if option.metavar else {"action": "store_const", "const": True}
+        )
+        flag = "--" + name.replace("_", "-")
+        views.add_argument(flag, dest=f"of_view_{name}", help=f"{names}: {option.doc}", **kind)
     return parser
 
 

@@ -16,14 +16,14 @@ from typing import Any
 
 import msgspec
 
+from nephila import credentials
 from nephila.checks import check
-from nephila.config import Config
+from nephila.config import SECRET_HEADER, Config
 from nephila.errors import ConfigError
 from nephila.stored import END, SEEDS_INLINE_MAX, START, Change, changes, public, refuse_fixed, write
 from nephila.values import (
     BOOL,
     FIELDS,
-    SECRET_HEADER,
     TYPES,
     WITHHELD,
     duration,
@@ -48,7 +48,7 @@ __all__ = [
 
 COMMAS = frozenset({"types", "insecure"})
 """Lists whose entries never hold a comma, so `--types "application/pdf,image/*"` is two entries."""
-PATHS = frozenset({"ca"})
+PATHS = frozenset({"ca", "cookies", "save_cookies"})
 """Kept as absolute paths: the crawl may be carried on from another folder."""
 
 
@@ -96,6 +96,8 @@ class _Layer:
     base: Path = Path()
     withheld: dict[str, list[str]] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
+    written: bool = False
+    """It lies on the disk: no place for a password."""
 
 
 def _file(path: Path, env: Mapping[str, str]) -> _Layer:
@@ -120,7 +122,7 @@ def _file(path: Path, env: Mapping[str, str]) -> _Layer:
         values["seen"] = "keytree"
     for key in values.keys() - FIELDS.keys():
         raise ConfigError(f"{say(key)} is not a key of Nephila{_hint(key, FIELDS)}")
-    layer = _Layer(values, say, path.parent, withheld, env)
+    layer = _Layer(values, say, path.parent, withheld, env, written=True)
     # Only a settings file may name a file of seeds: a list of addresses from elsewhere must not open files here.
     if isinstance(seeds := values.get("seeds"), list):
         values["seeds"] = [
@@ -179,7 +181,9 @@ def _entries(key: str, raw: Any, layer: _Layer) -> list[str]:
     texts: list[str] = raw.splitlines() if isinstance(raw, str) else msgspec.convert(raw, list[str])
     if key in COMMAS:
         texts = [part for text in texts for part in text.split(",")]
-    if FIELDS[key][1]["secret"]:
+    if key == "auth":
+        texts = [credentials.rooted(one, layer.base) for text in texts for one in _credential(key, text, layer)]
+    elif FIELDS[key][1]["secret"]:
         texts = [one for text in texts for one in _secret(text, layer)]
     return [stripped for text in texts if (stripped := text.strip())]
 
@@ -196,6 +200,19 @@ def _secret(text: str, layer: _Layer) -> list[str]:
             raise ConfigError(f"there is no environment variable {text[4:].strip()} (asked for as {text})")
         return [found]
     return [text]
+
+
+def _credential(key: str, text: str, layer: _Layer) -> list[str]:
+    """A credential, its secret read from where it says; a settings file may hold only those that say so."""
+    if found := credentials.reference(text):
+        if not (lines := _secret(found[1], layer)):
+            raise ConfigError(f"{layer.say(key)}: {found[1]}: the file is empty")
+        return [f"{found[0]}{lines[0]}"]
+    if layer.written and text and not text.startswith(("@", "env:")) and credentials.holds_secret(text):
+        raise ConfigError(
+            f"{layer.say(key)}: a password does not belong into a settings file: write @FILE or env:NAME in its place"
+        )
+    return _secret(text, layer)
 
 
 def _from_file(text: str, layer: _Layer) -> list[str]:

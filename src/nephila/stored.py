@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
-from nephila.config import FIXED, Config
+from nephila import credentials
+from nephila.config import FIXED, SECRET_HEADER, Config
 from nephila.errors import ConfigError
-from nephila.values import FIELDS, SECRET_HEADER, WITHHELD, without_userinfo
+from nephila.values import FIELDS, WITHHELD, without_userinfo
 
 START = "# The settings of this crawl, as they were at its last start."
 END = "# The end of the settings: without this line the file was cut."
@@ -65,13 +66,15 @@ def public(config: Config) -> tuple[dict[str, Any], dict[str, list[str]]]:
     if any(SECRET_HEADER.fullmatch(name) for name in names):
         # All headers are withheld together: a list given again replaces the stored one, and none must get lost.
         values["header"], withheld["header"] = [], names
+    if any(map(credentials.holds_secret, config.auth)):
+        values["auth"], withheld["auth"] = [], [credentials.parse(text).name for text in config.auth]
     if config.proxy and without_userinfo(config.proxy) != config.proxy:
         values["proxy"], withheld["proxy"] = "", [f"user and password of {without_userinfo(config.proxy)}"]
     values["seeds"] = [without_userinfo(seed) for seed in config.seeds]
     if hidden := [bare for bare, seed in zip(values["seeds"], config.seeds, strict=True) if bare != seed]:
         withheld["seeds"] = hidden
     for key, (_, extra) in FIELDS.items():
-        if extra["secret"] and key not in ("header", "proxy") and values[key]:
+        if extra["secret"] and key not in ("header", "auth", "proxy") and values[key]:
             values[key], withheld[key] = type(values[key])(), [key]
     return values, withheld
 

@@ -250,6 +250,8 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     round: int = 1
     resolution: Resolution | None = None
     """Where the host is, if that was looked up before; None: the worker asks by itself."""
+    access: str = ""
+    """Names of the credentials that go with it (`credentials`), a blank between."""
 
 
 class Body:

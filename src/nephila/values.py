@@ -15,9 +15,6 @@ TYPES: dict[str, Any] = typing.get_type_hints(Config)
 SIZES = frozenset({"limit_rate", "min_free"}) | {n for n in TYPES if ("bytes" in n or "memory" in n)}
 WITHHELD = "withheld"
 """The table of crawl.toml that names the secrets it does not hold."""
-SECRET_HEADER = re.compile(r"authorization|cookie|proxy-authorization|x-api-key|.*-token", re.IGNORECASE)
-"""Headers whose value is a secret."""
-
 
 BOOL = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
 _UNITS = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}

@@ -14,6 +14,7 @@ import pytest
 
 import nephila
 from nephila.errors import JobError
+from nephila.views import registry
 
 
 def made_up_status(**other: Any) -> dict[str, Any]:
@@ -81,8 +82,8 @@ class FakeJob:
         self.asked.append((folder, request))
         return self.answer
 
-    def export(self, view: str, folder: Path, to: Path | None) -> str:
-        self.asked.append((view, folder, to))
+    def export(self, view: str, folder: Path, to: Path | None, access: list[str], chosen: dict[str, Any]) -> str:
+        self.asked.append((view, folder, to, access, chosen))
         return f"wrote {view}"
 
 
@@ -92,7 +93,7 @@ def job(monkeypatch: pytest.MonkeyPatch) -> FakeJob:
     module = ModuleType("nephila.job")
     for name in ("crawl", "dry_run", "status", "ask", "export"):
         setattr(module, name, getattr(fake, name))
-    module.VIEWS = ("mirror", "jsonl", "csv")  # type: ignore[attr-defined]
+    module.VIEWS, module.VIEW_OPTIONS = registry.VIEWS, registry.OPTIONS  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "nephila.job", module)
     monkeypatch.setattr(nephila, "job", module, raising=False)
     for name in list(os.environ):

@@ -136,7 +136,7 @@ def test_addresses_from_a_file(job: Any) -> None:
         (["localhost:80"], "to crawl an address, say: nephila crawl localhost:80"),
         (["status"], "the following arguments are required: DIR"),
         (["export", "miror", "x"], "miror is not a view; did you mean mirror?"),
-        (["export", "zzz", "x"], "zzz is not a view; there are: mirror, jsonl, csv"),
+        (["export", "zzz", "x"], "zzz is not a view; there are: mirror, jsonl"),
         (["bad\x1b[31m"], "bad\\x1b[31m is not a command"),
     ],
 )
@@ -249,9 +249,16 @@ def test_a_refused_request_is_an_error(job: Any, capsys: pytest.CaptureFixture[s
 
 
 def test_export(job: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["export", "csv", "x", "--to", "y.csv"]) == 0
-    assert job.asked == [("csv", Path("x"), Path("y.csv"))]
-    assert tuple(capsys.readouterr()) == ("wrote csv\n", "")
+    assert (
+        cli.main(["export", "urls", "x", "--to", "y", "--every", "--with", "basic@a.example", "--with", "cookies"]) == 0
+    )
+    assert job.asked == [("urls", Path("x"), Path("y"), ["basic@a.example", "cookies"], {"every": True})]
+    assert tuple(capsys.readouterr()) == ("wrote urls\n", "")
+
+
+def test_export_to_standard_output_says_what_it_did_elsewhere(job: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["export", "jsonl", "x", "--to", "-"]) == 0
+    assert tuple(capsys.readouterr()) == ("", "nephila: wrote jsonl\n")
 
 
 def _run(argv: list[str], **how: Any) -> subprocess.CompletedProcess[str]:

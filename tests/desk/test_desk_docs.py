@@ -13,6 +13,7 @@ from nephila import cli, db
 from nephila.config import Config, fields
 from nephila.events import EVENTS
 from nephila.types import Outcome
+from nephila.views.registry import VIEWS
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -51,6 +52,17 @@ def test_every_other_option_is_explained() -> None:
     for action in cli.COMMANDS["crawl"].build()._actions:
         if not action.dest.startswith("key_") and action.dest not in ("help", "url"):
             assert all(f"`{name}" in text or f", `{name}" in text for name in action.option_strings), action.dest
+
+
+def test_every_view_and_its_options_are_explained() -> None:
+    text = (DOCS / "views.md").read_text()
+    told = rows(text)
+    assert set(told) == set(VIEWS)
+    for name, view in VIEWS.items():
+        assert told[name][1] == f"`DIR/views/{view.default}`"
+        assert set(re.findall(r"`--([a-z-]+)`", told[name][3])) == {option.replace("_", "-") for option in view.takes}
+    for action in cli.COMMANDS["export"].build()._actions:
+        assert action.dest in ("help", "view", "dir") or f"- `{action.option_strings[-1]}" in text, action.dest
 
 
 def test_every_event_is_explained() -> None:

@@ -113,10 +113,12 @@ class Job:
         return count + 1
 
     def mirror(self, **more: Any) -> Mirror:
-        from nephila.views.mirror import export_mirror
+        from nephila.views.mirror import mirror
+        from nephila.views.source import Source
 
         target = more.pop("target", self.folder / "views" / "mirror")
-        report = export_mirror(self.folder, target, decode, **more)
+        with Source(self.folder, decode, **more) as source:
+            report = mirror(source, target)
         return Mirror(target, report)
 
 

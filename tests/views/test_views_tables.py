@@ -66,10 +66,9 @@ def test_urls_lists_pages_or_everything_with_its_state(job: Any, tmp_path: Path)
         "INSERT INTO url (id, fp, host, url, kind, depth, parent, state) VALUES (9, 9, 1, ?, 'page', 1, 1, 'queued')",
         (f"{H}/q",),
     )
-    with Source(job.folder, job.decode) as source:
-        assert tables.urls(source, tmp_path / "u") == 1
-        assert (tmp_path / "u").read_text() == f"{H}/a\n"
-        tables.urls(source, tmp_path / "u", every=True)
+    assert registry.export("urls", job.folder, str(tmp_path / "u"), job.decode).startswith("1 URLs")
+    assert (tmp_path / "u").read_text() == f"{H}/a\n"
+    registry.export("urls", job.folder, str(tmp_path / "u"), job.decode, chosen={"every": True})
     assert (tmp_path / "u").read_text().splitlines() == [
         f"{H}/a\tdone\tOK",
         f"{H}/b\tdone\tREFUSED",
@@ -136,6 +135,8 @@ def test_a_table_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
 def test_mistakes_are_told(job: Any, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="mirror, jsonl, urls"):
         registry.export("pdf", job.folder, "", job.decode)
+    with pytest.raises(ConfigError, match="--every is not an option of the view 'mirror'"):
+        registry.export("mirror", job.folder, "", job.decode, chosen={"every": True})
     with pytest.raises(ConfigError, match="not -"):
         registry.export("mirror", job.folder, "-", job.decode)
     with pytest.raises(JobError, match="not a crawl"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections import OrderedDict
+from itertools import chain
 from pathlib import Path
 
 import pycurl  # type: ignore[import-untyped]
@@ -64,7 +65,8 @@ class Client:
         self._budget = Budget(config.body_memory_max, config.body_spool_bytes, rate, place, clock)
         self._names = Names(config, clock)
         self._wire: Wire | None = None
-        self._idle: list[Transfer] = []
+        self._idle: dict[str, list[Transfer]] = {"": []}
+        """Handles at rest, by the origin whose credentials they hold; "": none."""
         self._active: set[Transfer] = set()
         self._sweeper: asyncio.TimerHandle | None = None
         self._sweep_s = RATE_SWEEP_S if rate else _sweep_s(config)
@@ -112,7 +114,7 @@ class Client:
             self._wire.close()
             self._wire = None
         await asyncio.sleep(0)
-        for transfer in self._idle:
+        for transfer in chain(*self._idle.values()):
             transfer.handle.close()
         self._idle.clear()
         self._names.close()
@@ -140,7 +142,9 @@ class Client:
         self, lease: Lease, target: Target, headers: list[str], answer: Resolution, started: float, dns: float
     ) -> Response | Failure:
         wire = self._wire or self._open()
-        transfer = self._idle.pop() if self._idle else Transfer(self._setup, self._budget, self._guard, self._wanted)
+        member = self._setup.auth.member(lease.request.url) if self._setup.auth else ""
+        idle = self._idle.setdefault(member, [])
+        transfer = idle.pop() if idle else Transfer(self._setup, self._budget, self._guard, self._wanted, member)
         try:
             transfer.begin(lease, target, headers, answer.addresses, self._clock.monotonic())
             self._active.add(transfer)
@@ -155,7 +159,7 @@ class Client:
         finally:
             self._active.discard(transfer)
             transfer.rest()
-            self._idle.append(transfer)
+            idle.append(transfer)
 
     def _open(self) -> Wire:
         self._wire = Wire(self._config.connections)
@@ -165,7 +169,7 @@ class Client:
         self, transfer: Transfer, ending: Ending, target: Target, started: float, dns: float
     ) -> Response | Failure:
         """From what the transfer noted and how libcurl ended it to a Response or a Failure."""
-        transfer.read_head()
+        transfer.read_head(last=True)
         if transfer.bug is not None:
             _raise(transfer.bug)
         transfer.told()

@@ -9,9 +9,10 @@ import pycurl  # type: ignore[import-untyped]
 
 from nephila import __version__
 from nephila.clock import Clock
-from nephila.config import Config
+from nephila.config import SECRET_HEADER, Config
 from nephila.errors import ConfigError
-from nephila.fetch.heads import SECRET_NAME, Sent
+from nephila.fetch.auth import Auth
+from nephila.fetch.heads import Sent
 from nephila.fetch.target import UNSAFE, Target, names_are_ours, split
 from nephila.fetch.tls import Trust
 from nephila.types import Lease
@@ -42,11 +43,12 @@ class Setup:
         if UNSAFE.search(self.user_agent):
             raise ConfigError("user_agent: must be one line")
         given = dict(map(_header, config.header))
-        self._secret = [line for name, line in given.items() if SECRET_NAME.match(name)]
-        plain = {name: line for name, line in given.items() if not SECRET_NAME.match(name)}
+        self._secret = [line for name, line in given.items() if SECRET_HEADER.fullmatch(name)]
+        plain = {name: line for name, line in given.items() if not SECRET_HEADER.fullmatch(name)}
         self._plain = list({**HEADERS, **plain}.values())
         self._origins = _origins(config.seeds) if self._secret else frozenset[str]()
         self.trust = Trust(config, folder, clock)
+        self.auth = Auth(config)
         self._names_are_ours = names_are_ours(config.proxy)
 
     def prepare(self, handle: pycurl.Curl) -> None:
@@ -83,6 +85,8 @@ class Setup:
             extra.append(f"If-Modified-Since: {modified}")
         if self._secret and target.origin in self._origins:
             extra += self._secret
+        if self.auth:
+            extra += self.auth.lines(lease.request.url)
         if any(map(UNSAFE.search, extra)):
             raise ValueError("a line end in a header value")
         return lines + extra if extra else lines

@@ -31,15 +31,17 @@ OUT, TEXT, TLS_OUT = pycurl.INFOTYPE_HEADER_OUT, pycurl.INFOTYPE_TEXT, pycurl.IN
 
 
 class Transfer:
-    """Made once per simultaneous request; `begin` starts it anew."""
+    """Made once per simultaneous request; `begin` starts it anew. `member`: the one origin whose credentials it holds."""
 
-    def __init__(self, setup: Setup, budget: Budget, guard: Guard, wanted: Wanted | None) -> None:
+    def __init__(self, setup: Setup, budget: Budget, guard: Guard, wanted: Wanted | None, member: str = "") -> None:
         self._setup, self._budget, self._guard, self._wanted = setup, budget, guard, wanted
         self._headers_set: list[str] = []
         self._pinned = ""
         self._verified, self._method_set = True, "GET"
         self.handle = handle = pycurl.Curl()
         setup.prepare(handle)
+        setup.auth.prepare(handle, member)
+        self._challenged = setup.auth.challenged(member)
         self.lines: list[bytes] = []
         # Without a rule to ask, lines are understood when the first byte behind them comes: no call of ours for each.
         handle.setopt(pycurl.HEADERFUNCTION, self._on_header if wanted else self.lines.append)
@@ -138,10 +140,8 @@ class Transfer:
     def _listen(self, lease: Lease, target: Target, headers: list[str]) -> None:
         """libcurl tells what it sends, in a dozen calls per request. Over plain HTTP it sends the same to an origin every time
         but for the path: told once, the rest is known."""
-        request, plain = (
-            lease.request,
-            target.scheme == "http" and not self._guard.proxy and lease.request.method == "GET",
-        )
+        request = lease.request
+        plain = target.scheme == "http" and not self._guard.proxy and request.method == "GET" and not self._challenged
         self.request_head = self._setup.sent.predict(target.origin, headers, request.url) if plain else b""
         if self._verbose == bool(self.request_head):
             self._verbose = not self._verbose
@@ -192,12 +192,13 @@ class Transfer:
         self.opened += 1
         return opened
 
-    def read_head(self) -> None:
-        """Understand the header lines that have come: when the body begins, when the transfer ends, and for its deadlines."""
+    def read_head(self, *, last: bool = False) -> None:
+        """Understand the header lines that have come: when the body begins, when the transfer ends (`last`: no other head
+        follows), and for its deadlines."""
         if self.status or self.fault or not self.lines:
             return
         try:
-            self._read_head()
+            self._read_head(last)
         except Exception as error:
             self.bug = error
 
@@ -208,8 +209,9 @@ class Transfer:
             self.read_head()
         return END if self.fault or self.skip or self.bug else None
 
-    def _read_head(self) -> None:
-        """The last complete block is the answer's. 1xx is not an answer yet (RFC 9110 section 15.2).
+    def _read_head(self, last: bool) -> None:
+        """The last complete block is the answer's. 1xx is not an answer yet (RFC 9110 section 15.2), nor is a 401 that libcurl
+        may answer by itself: it is one when its body is handed over, or nothing else comes.
 
         libcurl ends a head beyond 300 kB or 5,000 lines by itself, so no more than that waits here.
         """
@@ -221,6 +223,8 @@ class Transfer:
                 self.fault = "header_too_large"
             elif 100 <= status < 200 and status != 101 and interim < INTERIM_MAX:
                 interim, begin = interim + 1, end
+            elif status == 401 and self._challenged and not (last and end == len(self.lines)):
+                begin = end
             elif status < 200:
                 self.fault = "bad_header" if interim else "bad_status_line"
             else:
@@ -242,7 +246,7 @@ class Transfer:
 
     def _on_body(self, data: bytes) -> int | None:
         if not self.status:
-            self.read_head()
+            self.read_head(last=True)
             if not self.status and not self.fault and not self.bug:
                 self.fault = "bad_status_line"
             if self.fault or self.skip or self.bug:

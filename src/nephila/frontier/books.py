@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
+from nephila import credentials
 from nephila.clock import Clock
 from nephila.config import Config
 from nephila.frontier.asleep import Asleep
@@ -50,6 +51,8 @@ class Books:
         self.watch = Stopwatch(clock, float(snapshot.meta.get("seconds", "0")))
         self.batch = Batch()
         self.jar = CookieJar()
+        self.access = credentials.names(config)
+        """Origin → names of what is sent to it, cookies aside."""
         self.ids: dict[str, int] = {}
         """Origin → id of every host there is."""
         self.hosts: dict[str, Host] = {}
@@ -125,9 +128,10 @@ class Books:
         self.batch.meta[key] = value
         self.batch.empty = False
 
-    def keep_cookies(self, url: str, lines: list[str]) -> None:
-        """What Set-Cookie lines say; the batch has it with the visit that brought them."""
-        self.jar.store(url, lines, self.clock.wall())
+    def keep_cookies(self, url: str, lines: list[str], access: str) -> None:
+        """What Set-Cookie lines say; the batch has it with the visit that brought them, unless that had access to more than
+        everybody has: then it is a secret, too."""
+        self.jar.store(url, lines, self.clock.wall(), access)
 
 
 class Stopwatch:

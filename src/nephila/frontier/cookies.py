@@ -4,6 +4,9 @@ One jar, owned by the frontier: a lease carries its Cookie line, a visit brings 
 browser, all on purpose: SameSite is read and ignored (a crawler has no user to protect from another site's page), a session
 cookie (`expires` 0) lives as long as the job, and a cookie's age for eviction is when it was last set.
 
+A cookie that was given by the user, or set in answer to a request that had a credential, is a secret: it names its credential
+(`access`), stays in memory, and is no row.
+
 Cookies lie under their registrable domain, since none can be sent outside it: a host without cookies costs one look-up.
 """
 
@@ -16,6 +19,7 @@ from itertools import count
 
 import msgspec
 
+from nephila.credentials import join
 from nephila.url.parse import host_of, normalise, path_of
 from nephila.url.site import is_address, is_public_suffix, registrable
 
@@ -48,6 +52,8 @@ class Cookie(msgspec.Struct, frozen=True):
     secure: bool
     http_only: bool
     serial: int
+    access: str = ""
+    """Names of the credentials that it came by; "": none, everybody gets such a cookie."""
 
     @property
     def key(self) -> Key:
@@ -79,23 +85,28 @@ class CookieJar:
         self._serial = count()
         self._changed: dict[Key, None] = {}
 
-    def store(self, url: str, set_cookie_lines: list[str], now: float) -> bool:
-        """Take the Set-Cookie lines of an answer to `url` (serialised). True when the jar changed."""
+    def store(self, url: str, set_cookie_lines: list[str], now: float, access: str = "") -> bool:
+        """Take the Set-Cookie lines of an answer to `url` (serialised), which was asked for with `access`. True when the jar
+        changed."""
         changed = False
         for line in set_cookie_lines:
-            cookie = _parse(line, url, now, next(self._serial))
+            cookie = _parse(line, url, now, next(self._serial), access)
             if cookie is not None and not self._shadows_secure(cookie, url):
                 changed |= self._put(cookie, now)
         return changed
 
     def header(self, url: str, now: float) -> str:
         """The value of the Cookie header for a request to `url` (serialised), or ""."""
+        return self.line(url, now)[0]
+
+    def line(self, url: str, now: float) -> tuple[str, str]:
+        """The same, and the names of the credentials that the cookies in it came by."""
         if not self._sites:
-            return ""
+            return "", ""
         host = host_of(url)
         cookies = self._sites.get(registrable(host))
         if not cookies:
-            return ""
+            return "", ""
         path, secure = path_of(url).partition("?")[0], url.startswith("https:")
         fit = [
             cookie
@@ -106,26 +117,30 @@ class CookieJar:
             and _path_fits(cookie.path, path)
         ]
         fit.sort(key=lambda cookie: -len(cookie.path))
-        return "; ".join(f"{cookie.name}={cookie.value}" if cookie.name else cookie.value for cookie in fit)
+        text = "; ".join(f"{cookie.name}={cookie.value}" if cookie.name else cookie.value for cookie in fit)
+        return text, join(*(cookie.access for cookie in fit if cookie.access))
 
     def rows(self) -> list[Row]:
-        """Every cookie as a row of table `cookie`, in order of creation within a site."""
+        """Every cookie, secret ones too, as a row of table `cookie`, in order of creation within a site."""
         return [cookie.row for cookie in self._all()]
 
-    def load(self, rows: Iterable[Row]) -> None:
-        """Put stored rows back, in the order given. They do not count as changes."""
+    def load(self, rows: Iterable[Row], access: str = "") -> None:
+        """Put stored rows back, or those of a file (then they are secret), in the order given. They do not count as changes."""
         for domain, host_only, path, name, value, expires, secure, http_only in rows:
             serial = next(self._serial)
             self._insert(
-                Cookie(domain, bool(host_only), path, name, value, expires, bool(secure), bool(http_only), serial)
+                Cookie(
+                    domain, bool(host_only), path, name, value, expires, bool(secure), bool(http_only), serial, access
+                )
             )
 
     def drain_changed(self) -> list[Row | Key]:
-        """What the database has to be told since the last call: a row for each cookie set, a key for each one deleted."""
+        """What the database has to be told since the last call: a row for each cookie set, a key for each one deleted or
+        secret now."""
         keys = list(self._changed)
         self._changed.clear()
         found = (self._sites.get(registrable(key[0]), {}).get(key) for key in keys)
-        return [cookie.row if cookie else key for cookie, key in zip(found, keys, strict=True)]
+        return [cookie.row if cookie and not cookie.access else key for cookie, key in zip(found, keys, strict=True)]
 
     def _all(self) -> Iterator[Cookie]:
         return (cookie for cookies in self._sites.values() for cookie in cookies.values())
@@ -135,7 +150,7 @@ class CookieJar:
         if cookie.expired(now):
             return known is not None and self._delete(known)
         self._insert(cookie)
-        if known is not None and known.row == cookie.row:
+        if known is not None and known.row == cookie.row and known.access == cookie.access:
             return False
         self._changed[cookie.key] = None
         self._make_room(cookie, now)
@@ -180,7 +195,7 @@ class CookieJar:
 _CONTROLS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
-def _parse(line: str, url: str, now: float, serial: int) -> Cookie | None:
+def _parse(line: str, url: str, now: float, serial: int, access: str) -> Cookie | None:
     """The cookie that a line sets for `url`, or None when it is to be ignored (5.6 and 5.7)."""
     if _CONTROLS.search(line):
         return None
@@ -201,6 +216,7 @@ def _parse(line: str, url: str, now: float, serial: int) -> Cookie | None:
         secure="secure" in attributes,
         http_only="httponly" in attributes,
         serial=serial,
+        access=access,
     )
     return cookie if domain is not None and _allowed(cookie, attributes, url) else None
 

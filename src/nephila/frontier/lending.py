@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from nephila import credentials
 from nephila.frontier.batch import ROBOTS, Row
 from nephila.frontier.books import Books, Held
 from nephila.frontier.host import Address, Host
@@ -73,6 +74,9 @@ class Lending:
     def lease(self, host: Host, row: Row, now: float, worker: int, *, paced: bool = True) -> Lease:
         """One row goes out to a worker; it comes back by `take_back`."""
         books, page, attempt = self._books, row.kind != ROBOTS, row.attempts + 1
+        cookie, access = books.jar.line(row.url, self._clock.wall())
+        if books.access and (sent := books.access.get(host.origin)):
+            access = credentials.join(sent, access)
         lease = Lease(
             row.id,
             Request(
@@ -82,12 +86,13 @@ class Lending:
             attempt,
             attempt >= (books.config.tries if page else books.config.robots_tries),
             host.origin,
-            books.jar.header(row.url, self._clock.wall()),
+            cookie,
             None,
             row.unread,
             paced,
             1 if page else 0,
             self._manners.addresses.resolution(host),
+            access,
         )
         host.home = worker if books.config.per_host == 1 else 0
         if page:

@@ -27,9 +27,11 @@ from typing import Any
 
 from nephila.clock import Clock
 from nephila.config import Config
+from nephila.credentials import COOKIES
 from nephila.frontier.addresses import Directory
 from nephila.frontier.batch import Snapshot, Store
 from nephila.frontier.books import Books, Ended
+from nephila.frontier.cookies import Row as Cookie
 from nephila.frontier.ending import Ending
 from nephila.frontier.host import Host
 from nephila.frontier.intake import Intake
@@ -266,6 +268,16 @@ class Scheduler:
     def set(self, key: str, value: Any) -> str:
         """Change a setting that may change freely while the crawl runs (delay, per_host, limits)."""
         return self._steering.set(key, value)
+
+    # --- cookies ----------------------------------------------------------------------------------------------------
+
+    def give_cookies(self, rows: Iterable[Cookie]) -> None:
+        """Cookies of the user's, as rows of table `cookie`: secret, and so never stored."""
+        self._books.jar.load(rows, COOKIES)
+
+    def cookies(self) -> list[Cookie]:
+        """Every cookie there is, secret ones too."""
+        return self._books.jar.rows()
 
     # --- commits ----------------------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class Settling:
         self._queues.forget(host, row)
         self._record(host, row, s, lease.attempt if lease else row.attempts)
         if s.set_cookies:
-            books.keep_cookies(row.url, s.set_cookies)
+            books.keep_cookies(row.url, s.set_cookies, s.access)
         for n, item in enumerate(s.items):
             batch.items.append((row.id, 1, n, msgspec.json.encode(item).decode()))
         for error in s.errors:
@@ -127,7 +127,7 @@ class Settling:
         batch.pages.append(0)
         batch.empty = False
         if s.set_cookies:
-            books.keep_cookies(row.url, s.set_cookies)
+            books.keep_cookies(row.url, s.set_cookies, s.access)
         if row.kind == ROBOTS:
             host.backoff_until = max(host.backoff_until, now + wait)
             self._queues.put_back(host, row)

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import msgspec
 
-from nephila.archive.reader import Decode
 from nephila.errors import Damaged
 from nephila.page.charset import decode as decode_text
 from nephila.url.key import key
 from nephila.views import rewrite, start, style
 from nephila.views.folder import Folder
 from nephila.views.names import Names
+from nephila.views.registry import Order
 from nephila.views.source import Kept, Source
 
 CONTENT_MAX = 256 << 20
@@ -39,9 +39,16 @@ class MirrorReport(msgspec.Struct, frozen=True):
     unreadable: list[str]
 
 
-def export_mirror(folder: Path, target: Path, decode: Decode, access: frozenset[str] = frozenset()) -> MirrorReport:
-    """Write the mirror of the job in `folder` into `target` (made if absent). Raises ConfigError for a bad target."""
-    with Source(folder, decode, access) as source, Plan() as plan, Folder(target) as out:
+def export(source: Source, order: Order) -> str:
+    """The view `mirror`."""
+    done = mirror(source, order.path)
+    lost = f"; {len(done.unreadable)} pages could not be read back" if done.unreadable else ""
+    return f"{done.files:,} files, {done.bytes:,} bytes: open {order.path / 'index.html'}{lost}"
+
+
+def mirror(source: Source, target: Path) -> MirrorReport:
+    """Write the mirror of a job into `target` (made if absent). Raises ConfigError for a bad target."""
+    with Plan() as plan, Folder(target) as out:
         plan.fill(source)
         report = _write_all(source, plan, out)
         out.write("index.jsonl", plan.index())

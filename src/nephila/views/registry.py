@@ -1,60 +1,108 @@
-"""What `export VIEW` offers: a name for each view, and what it takes."""
+"""What `export VIEW` offers: a name for each view, where it is made, and what it takes.
+
+This page is read by every command that lists the views, so a view's module is imported only when that view is made.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nephila.archive.reader import Decode
 from nephila.errors import ConfigError
-from nephila.views import tables
-from nephila.views.mirror import export_mirror
-from nephila.views.source import Source
+
+if TYPE_CHECKING:
+    from nephila.archive.reader import Decode
+    from nephila.views.source import Source
 
 
 class View(NamedTuple):
-    """One form of the log. `default` is its place below `views/`; `stdout`: it may also go to standard output (`--to -`)."""
+    """One form of the log. `run` names its function, which takes a source and an order and returns a sentence; `default` is its
+    place below `views/`; `stdout`: it may also go to standard output (`--to -`); `takes`: names of `OPTIONS`."""
 
-    run: Callable[[Path, Path | None, Decode, frozenset[str]], str]
+    run: str
     default: str
-    stdout: bool
     doc: str
+    stdout: bool = False
+    takes: tuple[str, ...] = ()
 
 
-def export(name: str, folder: Path, to: str, decode: Decode, access: frozenset[str] = frozenset()) -> str:
+class Option(NamedTuple):
+    """An option of `export` that means something to some views only. Without a `metavar` it is a switch."""
+
+    doc: str
+    metavar: str = ""
+
+
+class Order(NamedTuple):
+    """What is wanted of a view. `target` None: standard output. `to`: as it was given, for views that are no files; `chosen`:
+    the options that were given, by name."""
+
+    target: Path | None
+    to: str
+    chosen: Mapping[str, Any]
+
+    @property
+    def path(self) -> Path:
+        """The target of a view that never goes to standard output."""
+        assert self.target is not None
+        return self.target
+
+
+OPTIONS = {
+    "every": Option("every address that was met, with its state and its last outcome"),
+}
+
+VIEWS = {
+    "mirror": View("nephila.views.mirror:export", "mirror", "the site as files that open from disk"),
+    "jsonl": View("nephila.views.tables:export_jsonl", "visits.jsonl", "one JSON line per visit", stdout=True),
+    "urls": View(
+        "nephila.views.tables:export_urls", "urls.txt", "the URLs of the pages kept, one per line", True, ("every",)
+    ),
+}
+
+
+def export(
+    name: str,
+    folder: Path,
+    to: str,
+    decode: Decode,
+    access: frozenset[str] = frozenset(),
+    chosen: Mapping[str, Any] | None = None,
+) -> str:
     """Make view `name` of the job in `folder`; `to` is a path, `-`, or "" for its usual place. Returns a sentence.
 
-    Raises ConfigError for an unknown name or a target that will not do.
+    Raises ConfigError for an unknown name, an option that is not the view's, or a target that will not do.
     """
     view = VIEWS.get(name)
     if view is None:
         raise ConfigError(f"there is no view {name!r}: choose one of {', '.join(VIEWS)}")
     if to == "-" and not view.stdout:
-        raise ConfigError(f"the view {name!r} is a folder of files: give --to a folder, not -")
+        raise ConfigError(f"the view {name!r} is not one stream of bytes: give --to a place, not -")
+    for option in chosen or ():
+        if option not in view.takes:
+            raise ConfigError(f"--{option.replace('_', '-')} is not an option of the view {name!r}")
+    from nephila.views.source import Source
+
     target = None if to == "-" else Path(to) if to else folder / "views" / view.default
-    return view.run(folder, target, decode, access)
-
-
-def _mirror(folder: Path, target: Path | None, decode: Decode, access: frozenset[str]) -> str:
-    assert target is not None
-    done = export_mirror(folder, target, decode, access)
-    lost = f"; {len(done.unreadable)} pages could not be read back" if done.unreadable else ""
-    return f"{done.files:,} files, {done.bytes:,} bytes: open {target / 'index.html'}{lost}"
-
-
-def _jsonl(folder: Path, target: Path | None, decode: Decode, access: frozenset[str]) -> str:
     with Source(folder, decode, access) as source:
-        return f"{tables.jsonl(source, target):,} visits in {target or 'standard output'}"
+        source.check_access()
+        left_out = source.left_out()
+        return _function(view)(source, Order(target, to, chosen or {})) + _said(left_out)
 
 
-def _urls(folder: Path, target: Path | None, decode: Decode, access: frozenset[str]) -> str:
-    with Source(folder, decode, access) as source:
-        return f"{tables.urls(source, target):,} URLs in {target or 'standard output'}"
+def _function(view: View) -> Callable[[Source, Order], str]:
+    module, _, function = view.run.partition(":")
+    made: Callable[[Source, Order], str] = getattr(import_module(module), function)
+    return made
 
 
-VIEWS = {
-    "mirror": View(_mirror, "mirror", False, "the site as files that open from disk"),
-    "jsonl": View(_jsonl, "visits.jsonl", True, "one JSON line per visit"),
-    "urls": View(_urls, "urls.txt", True, "the URLs of the pages kept, one per line"),
-}
+def _said(left_out: dict[str, int]) -> str:
+    """How to see what was left out."""
+    if not left_out:
+        return ""
+    from nephila import credentials
+
+    asked = " ".join(f"--with {name}" for name in credentials.join(*left_out).split())
+    return f"; {sum(left_out.values()):,} visits with a credential are left out ({asked} takes them in)"

@@ -17,7 +17,7 @@ import msgspec
 from nephila import db
 from nephila.archive import reader
 from nephila.archive.reader import Content, Decode, Stored
-from nephila.errors import Damaged
+from nephila.errors import ConfigError, Damaged
 
 BATCH = 500
 
@@ -69,10 +69,11 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class Source:
-    """The read side of a job folder. `decode` undoes content encodings; `access` names the credentials that may be seen."""
+    """The read side of a job folder. `decode` undoes content encodings; `access`: the names of credentials whose pages may be
+    seen; what was fetched with several needs the names of all. The only way to the pages of a job: nobody else has to ask."""
 
     def __init__(self, folder: Path, decode: Decode, access: frozenset[str] = frozenset()) -> None:
-        self.folder, self._decode, self._access = folder, decode, access | {""}
+        self.folder, self._decode, self._access = folder, decode, access
         self._archive = folder / "archive"
         self._con = db.reader(folder)
         self._con.row_factory = sqlite3.Row
@@ -111,10 +112,10 @@ class Source:
     def moved(self) -> Iterator[tuple[str, str]]:
         """(url, where it moved to), later rounds after earlier ones."""
         at = 0
-        query = f"""SELECT v.id, u.url, v.moved_to FROM visit v JOIN url u ON u.id = v.url
+        query = f"""SELECT v.id, u.url, v.moved_to, v.access FROM visit v JOIN url u ON u.id = v.url
           WHERE v.id > ? AND v.outcome = 'MOVED' ORDER BY v.id LIMIT {BATCH}"""
         while rows := self._rows(query, at):
-            yield from ((row["url"], row["moved_to"]) for row in rows)
+            yield from ((row["url"], row["moved_to"]) for row in rows if self._may_see(row))
             at = rows[-1]["id"]
 
     def addresses(self) -> Iterator[tuple[str, str, str]]:
@@ -160,8 +161,26 @@ class Source:
         rows = self._rows(query, kept.digest, kept.same_as)
         return (rows[0]["file"], rows[0]["offset"], rows[0]["length"]) if rows else None
 
+    def left_out(self) -> dict[str, int]:
+        """Credentials (their names, with a blank between) whose pages may not be seen → how many visits that are."""
+        rows = self._rows(
+            "SELECT access, count(*) AS count FROM visit WHERE access != '' GROUP BY access ORDER BY access"
+        )
+        return {row["access"]: row["count"] for row in rows if not self._may_see(row)}
+
+    def check_access(self) -> None:
+        """Raises ConfigError for a name that is none of this job's."""
+        rows = self._rows("SELECT DISTINCT access FROM visit WHERE access != ''")
+        known = sorted({name for row in rows for name in row["access"].split()})
+        for name in sorted(self._access.difference(known)):
+            there = f"there are: {', '.join(known)}" if known else "nothing here was fetched with a credential"
+            raise ConfigError(f"--with {name}: there is no such credential in {self.folder}; {there}")
+
     def _seen(self, rows: list[sqlite3.Row]) -> Iterator[Kept]:
-        return (Kept(*row) for row in rows if row["access"] in self._access)
+        return (Kept(*row) for row in rows if self._may_see(row))
+
+    def _may_see(self, row: sqlite3.Row) -> bool:
+        return not row["access"] or self._access.issuperset(row["access"].split())
 
     def _rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
         try:

@@ -15,21 +15,26 @@ from typing import Any
 import msgspec
 
 from nephila.errors import ConfigError
+from nephila.views.registry import Order
 from nephila.views.source import Kept, Source
 
 
-def jsonl(source: Source, target: Path | None) -> int:
-    """One JSON object per visit, in order of commit; returns how many. `target` None: standard output."""
+def export_jsonl(source: Source, order: Order) -> str:
+    """The view `jsonl`: one JSON object per visit, in order of commit."""
     encoder = msgspec.json.Encoder()
-    return write_lines((encoder.encode(_row(source, kept)) for kept in source.visits()), target)
+    count = write_lines((encoder.encode(_row(source, kept)) for kept in source.visits()), order.target)
+    return f"{count:,} visits in {order.target or 'standard output'}"
 
 
-def urls(source: Source, target: Path | None, *, every: bool = False) -> int:
-    """One URL per line of the pages that ended OK; with `every` all URLs, each with its state and last outcome (tabs)."""
-    if not every:
-        return write_lines((_plain(kept.url) for kept in source.pages()), target)
-    rows = (f"{url}\t{state}\t{outcome}" for url, state, outcome in source.addresses())
-    return write_lines((_plain(row) for row in rows), target)
+def export_urls(source: Source, order: Order) -> str:
+    """The view `urls`: one URL per line of the pages that ended OK; with `every` all URLs, each with its state and last
+    outcome (tabs between)."""
+    if order.chosen.get("every"):
+        rows: Iterator[str] = ("\t".join(row) for row in source.addresses())
+    else:
+        rows = (kept.url for kept in source.pages())
+    count = write_lines(map(_plain, rows), order.target)
+    return f"{count:,} URLs in {order.target or 'standard output'}"
 
 
 def _row(source: Source, kept: Kept) -> dict[str, Any]:
