@@ -99,6 +99,8 @@ def parse(text: str) -> Credential:
     if kind not in _KINDS:
         raise ConfigError(f"auth: {where}: one of {FORMS} is expected")
     user, divided, password = rest.partition(":")
+    if where.startswith("ftp:") and kind != "basic":
+        raise ConfigError(f"auth: {where}: FTP takes basic:USER:PASSWORD only")
     if kind == "negotiate":
         if colon:
             raise ConfigError(f"auth: {where}: negotiate takes nothing: the ticket is the system's (kinit)")

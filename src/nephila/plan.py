@@ -12,7 +12,7 @@ from nephila.config import Config
 from nephila.errors import ConfigError
 from nephila.frontier import patience
 from nephila.types import Request
-from nephila.url.parse import host_of, origin, seed, without_userinfo
+from nephila.url.parse import PORTS, host_of, origin, seed, without_userinfo
 from nephila.url.scope import ScopeSpec
 from nephila.url.traps import switched
 
@@ -91,7 +91,7 @@ def _ports(request: Request) -> list[int]:
     given = re.search(r":(\d+)$", rest)
     if given:
         return [int(given[1])]
-    return [443, 80] if request.guessed else [443 if scheme == "https" else 80]
+    return [443, 80] if request.guessed else [PORTS[scheme]]
 
 
 def archive_name(seeds: list[Request]) -> str:

@@ -77,6 +77,8 @@ RETRYABLE = frozenset(
         "status.503",
         "status.504",
         "cookie_wall",
+        "ftp_busy",
+        "ftp_data",
     }
 )
 """Reasons that may pass by themselves. Everything else is final at the first try."""
@@ -111,6 +113,7 @@ HOST_FAILURES = TLS_FAILURES | frozenset(
         "connect.unreachable",
         "connect.failed",
         "timeout.tls",
+        "ftp_login",
     }
 )
 """Reasons that speak of the host and not of the URL: one probe at a time, not one per queued URL."""
@@ -324,13 +327,14 @@ class Response(msgspec.Struct, frozen=True):
 
     `head` is the status line and header lines as sent, up to and including the empty line; `headers` the same as
     (lower-case name, value) pairs, bytes read as latin-1; `body` as framed on the wire, `payload` after transfer decoding
-    (the same object unless chunked), both before content decoding.
+    (the same object unless chunked), both before content decoding. Of FTP, `head` is what was said on the control connection by
+    both sides, `status` the last reply's code, and `headers` hold what is known without being told (`content-type` by the name).
     """
 
     url: str
     status: int
     protocol: str
-    """`http/1.0`, `http/1.1`, `h2`, `h3` …"""
+    """`http/1.0`, `http/1.1`, `h2`, `h3`, `ftp`."""
     head: bytes
     headers: list[tuple[str, str]]
     body: Body

@@ -36,11 +36,14 @@ def judge(
 
 def _answered(lease: Lease, response: Response, fingerprint_of: Callable[[str], int], hops_max: int) -> Verdict:
     status = response.status
-    if status in REDIRECTS:
+    ftp = response.protocol == "ftp"
+    if ftp and status >= 400:
+        return Verdict(Outcome.REFUSED, "ftp_not_found")
+    if status in REDIRECTS or (ftp and response.header("location")):
         return _moved(lease, response, fingerprint_of, hops_max)
     if status == 304:
         return Verdict(Outcome.UNCHANGED)
-    if 200 <= status < 300:
+    if ftp or 200 <= status < 300:
         return Verdict(Outcome.OK, response.truncated and f"truncated.{response.truncated}")
     return Verdict(Outcome.REFUSED, f"status.{status}")
 

@@ -36,8 +36,9 @@ def answer(
     line = {"h2": f"HTTP/2 {status}", "h3": f"HTTP/3 {status}"}.get(protocol, f"HTTP/1.1 {status} OK")
     head = more.pop("head", f"{line}\r\nContent-Type: text/html\r\n{extra}{framing}\r\n\r\n".encode())
     payload = more.pop("payload", None) or Body(data)
+    headers = more.pop("headers", [])
     fields = {"started": 1_700_000_000.25, "ip": "192.0.2.7", "timings": Timings(total=0.125)} | more
-    return Response(url, status, protocol, head, [], body or payload, payload, REQUEST, **fields)
+    return Response(url, status, protocol, head, headers, body or payload, payload, REQUEST, **fields)
 
 
 def visit(

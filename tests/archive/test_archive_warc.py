@@ -13,6 +13,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from fastwarc.warc import ArchiveIterator as FastIterator
 from fastwarc.warc import WarcRecordType
@@ -453,3 +454,23 @@ def test_remembered_outlinks_are_bounded_however_links_are_spread(folders: int) 
         assert outlinks(links) == f"outlink: http://a.test/{n % folders}/x{n} page\r\n"
     held = sum(1 + len(lines) for memo in (outlinks._young, outlinks._old) for lines in memo.values())
     assert 100 <= held <= 202
+
+
+def test_an_ftp_visit_keeps_what_was_said(shelf: Any, make: Any) -> None:
+    """A file is a resource with the conversation beside it; where nothing came, the conversation is all."""
+    writer: Writer = shelf.writer()
+    said = b"220 hello\r\nRETR f\r\n226 done\r\n"
+    headers = [("content-type", "application/gzip")]
+    file = make.answer(b"a file", url="ftp://example.com/f", head=said, protocol="ftp", status=226, headers=headers)
+    gone = make.answer(b"", url="ftp://example.com/g", head=said, protocol="ftp", status=550)
+    kept = writer(make.visit(msgspec.structs.replace(file, request_head=b"")))
+    assert kept is not None
+    assert writer(make.visit(msgspec.structs.replace(gone, request_head=b""), outcome=Outcome.REFUSED)) is not None
+    kinds = [(type, headers["content-type"]) for type, headers, _ in warcio_records(shelf.folder / kept.file)[1:]]
+    assert kinds == [
+        ("resource", "application/gzip"),
+        ("metadata", "text/x-ftp-control-conversation"),
+        ("metadata", "application/warc-fields"),
+        ("metadata", "text/x-ftp-control-conversation"),
+        ("metadata", "application/warc-fields"),
+    ]

@@ -255,8 +255,10 @@ def test_sitemap_elsewhere_is_not_even_wanted(runs: dict[str, Run]) -> None:
     assert runs["wide"].outcomes.get("http://10.1.0.13/map.xml", BLOCKED) == BLOCKED
 
 
-def test_other_schemes_are_never_requested(runs: dict[str, Run]) -> None:
-    assert [url for url in runs["wide"].outcomes if not url.startswith("http")] == []
+def test_ftp_leads_inside_as_little(runs: dict[str, Run]) -> None:
+    assert {url: got for url, got in runs["wide"].outcomes.items() if not url.startswith("http")} == {
+        f"ftp://{url}": BLOCKED for url in ("10.1.0.12/", "10.1.0.12/robots.txt", "localhost/x", "localhost/robots.txt")
+    }
 
 
 def test_robots_that_lead_inside(runs: dict[str, Run]) -> None:

@@ -1,4 +1,4 @@
-"""Whatever the way in, only http and https are requested: no file is opened, nothing inline is decoded, no other protocol spoken."""
+"""Whatever the way in, only http, https and ftp are requested: no file is opened, nothing inline is decoded, no other protocol spoken."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ OTHER = [
     "javascript:location='/x'",
     "s3://bucket/key",
     "gopher://a.test/x",
+    "ftps://a.test/x",
+    "sftp://a.test/x",
     "dict://a.test:11211/stats",
     "ldap://a.test/x",
     "ws://a.test/x",

@@ -128,7 +128,7 @@ def test_addresses_from_a_file(job: Any) -> None:
         (["crawl", URL, "--config", "none.toml"], "none.toml cannot be read as settings: No such file or directory"),
         (["crawl", URL, "--retry", "REFUSD"], "--retry REFUSD: no such outcome; did you mean REFUSED?"),
         (["crawl", "-i", "none"], "--input none cannot be read"),
-        (["crawl", "ftp://example.com/"], "ftp"),
+        (["crawl", "gopher://example.com/"], "gopher"),
         (["crwl", URL], "crwl is not a command; did you mean nephila crawl?"),
         (["xyzzy"], "xyzzy is not a command; there are: crawl, status"),
         ([URL], f"to crawl an address, say: nephila crawl {URL}"),

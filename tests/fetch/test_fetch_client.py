@@ -503,7 +503,7 @@ def test_many_at_once_over_kept_connections() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:1/a\r\nX: y", "ftp://127.0.0.1/", "http:///x", "http://127.0.0.1:99999/"]
+    "url", ["http://127.0.0.1:1/a\r\nX: y", "ftps://127.0.0.1/", "http:///x", "http://127.0.0.1:99999/"]
 )
 def test_address_that_cannot_be_requested(url: str) -> None:
     async def work() -> Any:

@@ -280,7 +280,7 @@ def test_sitemap_found_as_a_page(look: Look) -> None:
 
 
 def test_text_sitemap() -> None:
-    assert located("\ufeffhttp://a.test/1\r\n\r\n https://a.test/2 \nftp://no\nwords") == [
+    assert located("\ufeffhttp://a.test/1\r\n\r\n https://a.test/2 \nftps://no\nwords") == [
         "http://a.test/1",
         "https://a.test/2",
     ]

@@ -31,6 +31,17 @@ def test_safe_equivalences(path: str, same_as: str) -> None:
     assert key(H + path) == H + same_as
 
 
+def test_how_a_file_is_sent_does_not_choose_it() -> None:
+    assert {key(f"ftp://h.org/a{kind}") for kind in ("", ";type=a", ";type=I")} == {"ftp://h.org/a"}
+    for other in (
+        "ftp://h.org/a;type=d",
+        "ftp://h.org/a;type=a/b",
+        "ftp://h.org/a;jsessionid=1",
+        "http://h.org/a;type=a",
+    ):
+        assert key(other) == other
+
+
 @pytest.mark.parametrize(
     "path",
     [

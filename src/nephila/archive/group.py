@@ -15,12 +15,15 @@ from typing import Any, NamedTuple
 from isal import igzip_lib, isal_zlib
 
 from nephila.archive import metadata, record
-from nephila.types import Body, Response, Visit
+from nephila.types import Body, Outcome, Response, Visit
 
 _BLOCK = 1 << 20
 _LEVEL = 2
 _SMALL = 2048
 """Below this a record is Huffman-coded only (level 0): setting up the higher levels costs more than they save there."""
+CONVERSATION = "text/x-ftp-control-conversation"
+"""What was said on an FTP control connection, kept as Heritrix keeps it: in a metadata record beside the resource."""
+_RESOURCE = b"WARC/1.1\r\nWARC-Type: resource\r\n"
 _PROFILE = "http://netpreserve.org/warc/1.1/revisit/"
 
 
@@ -69,12 +72,18 @@ class Group:
             common += f"WARC-Protocol: {response.protocol}\r\n"
         if first is not None:
             self._main = self._revisit(common + _repeats(first), response)
-        elif response.status == 304 and response.head.startswith(b"HTTP/"):
+        elif response.status == 304 and _is_http(response):
             self._main = self._revisit(common + _unchanged(self._uri), response)
-        else:
+        elif _is_http(response):
             self._main = self._response(common, response, digests)
+        elif response.body.size or visit.outcome is Outcome.OK or not response.head:
+            self._main = self._resource(common, visit, response)
+        else:
+            self._main = self._conversation(common, response)
         common += f"WARC-Concurrent-To: {self._id}\r\n"
         self._others = [_request(common, response)] if response.request_head else []
+        if self._main.startswith(_RESOURCE) and response.head:
+            self._others.append(record.whole("metadata", common, CONVERSATION, response.head))
         fields = metadata.fields(visit, response, outlinks, evidence)
         self._others.append(record.whole("metadata", common, "application/warc-fields", fields))
 
@@ -92,16 +101,33 @@ class Group:
         return First(visit.lease.id, self._id, self._uri, self._date, self._payload_digest)
 
     def _response(self, common: str, response: Response, digests: Digests) -> bytes:
-        http = response.head.startswith(b"HTTP/")
-        content_type = "application/http; msgtype=response" if http else "application/octet-stream"
-        head = response.head if http else b""
-        cut = f"WARC-Truncated: {response.truncated}\r\n" if response.truncated else ""
-        block = _text(_hashed(response.body, head)) if http else digests.payload
+        head, block = response.head, _text(_hashed(response.body, response.head))
         return (
-            f"WARC/1.1\r\nWARC-Type: {'response' if http else 'resource'}\r\nWARC-Record-ID: {self._id}\r\n{common}{cut}"
+            f"WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: {self._id}\r\n{common}{_cut(response)}"
             f"WARC-Payload-Digest: {digests.payload}\r\nWARC-Block-Digest: {block}\r\n"
-            f"Content-Type: {content_type}\r\nContent-Length: {len(head) + response.body.size}\r\n\r\n"
+            f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(head) + response.body.size}\r\n\r\n"
         ).encode() + head
+
+    def _resource(self, common: str, visit: Visit, response: Response) -> bytes:
+        """WARC 1.1 section 6.4: a body that came without a header of its own, as over FTP. Its block is its payload."""
+        page = visit.page
+        kind = (page.media_type if page else "") or response.header("content-type") or "application/octet-stream"
+        return (
+            _RESOURCE
+            + (
+                f"WARC-Record-ID: {self._id}\r\n{common}{_cut(response)}"
+                f"WARC-Payload-Digest: {self._payload_digest}\r\nWARC-Block-Digest: {self._payload_digest}\r\n"
+                f"Content-Type: {kind}\r\nContent-Length: {response.body.size}\r\n\r\n"
+            ).encode()
+        )
+
+    def _conversation(self, common: str, response: Response) -> bytes:
+        """Nothing came: what was said is all there is to keep."""
+        return (
+            f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {self._id}\r\n{common}"
+            f"WARC-Block-Digest: {_text(hashlib.sha1(response.head))}\r\n"
+            f"Content-Type: {CONVERSATION}\r\nContent-Length: {len(response.head)}\r\n\r\n"
+        ).encode() + response.head
 
     def _revisit(self, common: str, response: Response) -> bytes:
         """WARC 1.1 section 6.7: only the header is stored; the payload is the one of the record referred to."""
@@ -109,6 +135,14 @@ class Group:
             f"WARC/1.1\r\nWARC-Type: revisit\r\nWARC-Record-ID: {self._id}\r\n{common}WARC-Block-Digest: {_text(hashlib.sha1(response.head))}\r\n"
             f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(response.head)}\r\n\r\n"
         ).encode() + response.head
+
+
+def _cut(response: Response) -> str:
+    return f"WARC-Truncated: {response.truncated}\r\n" if response.truncated else ""
+
+
+def _is_http(response: Response) -> bool:
+    return response.head.startswith(b"HTTP/")
 
 
 def _repeats(first: First) -> str:
@@ -130,12 +164,7 @@ def _request(common: str, response: Response) -> bytes:
 
 def repeatable(response: Response) -> bool:
     """A later equal payload may be stored as a reference to this one (and this one as a reference to an earlier)."""
-    return (
-        response.status == 200
-        and response.payload.size > 0
-        and not response.truncated
-        and response.head.startswith(b"HTTP/")
-    )
+    return response.status == 200 and response.payload.size > 0 and not response.truncated and _is_http(response)
 
 
 def member(data: bytes) -> bytes:

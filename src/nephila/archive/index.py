@@ -124,7 +124,7 @@ def sound_groups(fd: int, limit: int) -> int:
     end = 0
     try:
         for found in entries(fd, 0, limit):
-            if found.type == "metadata":
+            if found.type == "metadata" and found.headers.get("content-type") == "application/warc-fields":
                 end = found.offset + found.length
     except Damaged:
         pass

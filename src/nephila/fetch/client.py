@@ -1,6 +1,6 @@
 """The door: one request, one answer. Only here are sockets.
 
-libcurl does the protocols; what is ours stands around it: names and the guard before a connection, a deadline per phase,
+libcurl speaks HTTP; what is ours stands around it (and FTP, `ftp.py`): names and the guard before a connection, a deadline per phase,
 bytes exactly as they came, limits, and a reason for everything that goes wrong. Nothing is followed, nothing is decoded.
 """
 
@@ -11,6 +11,7 @@ import errno
 from collections import OrderedDict
 from itertools import chain
 from pathlib import Path
+from typing import NoReturn
 
 import pycurl  # type: ignore[import-untyped]
 
@@ -19,6 +20,7 @@ from nephila.config import Config
 from nephila.errors import DiskFull
 from nephila.fetch import faults, heads
 from nephila.fetch.budget import Budget
+from nephila.fetch.ftp import Ftp
 from nephila.fetch.guard import Guard
 from nephila.fetch.names import Names
 from nephila.fetch.setup import Setup
@@ -33,6 +35,7 @@ SWEEP_S = 0.25
 RATE_SWEEP_S = 0.02
 TLS_KNOWN_MAX = 4096
 BLOCKED = "blocked.private_address"
+UNCONNECTED = ("connect.", "timeout.connect")
 ABANDONED = pycurl.E_ABORTED_BY_CALLBACK, "abandoned"
 NOTHING = Resolution()
 PROTOCOLS = {1: "http/1.0", 2: "http/1.1", 3: "h2", 30: "h3"}
@@ -63,6 +66,7 @@ class Client:
         rate = config.limit_rate * rate_share
         place = None if folder is None else folder / "tmp"
         self._budget = Budget(config.body_memory_max, config.body_spool_bytes, rate, place, clock)
+        self._ftp = Ftp(config, clock, self._guard, self._budget, wanted)
         self._names = Names(config, clock)
         self._wire: Wire | None = None
         self._idle: dict[str, list[Transfer]] = {"": []}
@@ -92,6 +96,8 @@ class Client:
             waited = self._clock.monotonic() - begun
             return Failure(outcome, answer.reason, answer.detail, started, Timings(dns=waited, total=waited))
         dns = self._clock.monotonic() - begun
+        if target.scheme == "ftp":
+            return await self._over_ftp(lease, target, answer, started, dns)
         way = self._setup.way(target)
         got = await self._run(lease, target, headers, answer, started, dns)
         while isinstance(got, Failure) and way != (way := self._setup.way(target)):  # the failure taught another way
@@ -113,6 +119,7 @@ class Client:
         if self._wire is not None:
             self._wire.close()
             self._wire = None
+        self._ftp.close()
         await asyncio.sleep(0)
         for transfer in chain(*self._idle.values()):
             transfer.handle.close()
@@ -137,6 +144,17 @@ class Client:
         if kind or (kinds and not allowed):
             return Resolution(reason=BLOCKED, detail=f"{target.host} is {kind or kinds[0]}")
         return Resolution(allowed)
+
+    async def _over_ftp(
+        self, lease: Lease, target: Target, answer: Resolution, started: float, dns: float
+    ) -> Response | Failure:
+        try:
+            got = await self._ftp(lease, target, answer.addresses or (target.host,), started, dns)
+        except OSError as error:
+            _raise(error)
+        if isinstance(got, Failure) and got.reason.startswith(UNCONNECTED):
+            self._names.forget(target.host)
+        return got
 
     async def _run(
         self, lease: Lease, target: Target, headers: list[str], answer: Resolution, started: float, dns: float
@@ -182,7 +200,7 @@ class Client:
                 cut, reason = "disconnect", ""
         if not reason:
             return self._response(transfer, target, started, dns, cut)
-        if reason.startswith(("connect.", "timeout.connect")):
+        if reason.startswith(UNCONNECTED):
             self._names.forget(target.host)
         transfer.drop()
         self._setup.trust.learn(target, reason, detail, transfer.handle)
@@ -256,7 +274,7 @@ class Client:
 
     def _resume(self) -> None:
         for transfer in list(self._budget.paused):
-            if self._wire and not self._budget.must_wait(0) and (code := transfer.resume()):
+            if not self._budget.must_wait(0) and (code := transfer.resume()) and self._wire:
                 self._wire.stop(transfer.handle, (code, "ended while resuming"))
 
 
@@ -271,7 +289,7 @@ def _sweep_s(config: Config) -> float:
     return max(0.01, min(SWEEP_S, shortest / 4))
 
 
-def _raise(bug: Exception) -> None:
+def _raise(bug: Exception) -> NoReturn:
     """A bug, or a disk without room (the two that are not the web's fault)."""
     if isinstance(bug, OSError) and bug.errno in (errno.ENOSPC, errno.EDQUOT):
         raise DiskFull(f"no room for a body: {bug}") from bug

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from nephila.fetch.guard import is_literal
+from nephila.url.parse import PORTS
 
-PORTS = {"http": 80, "https": 443}
 UNSAFE = re.compile(r"[\r\n\0]")
 
 
@@ -29,7 +29,7 @@ def target_of(origin: str) -> Target:
     parts = urlsplit(origin)
     host, port = (parts.hostname or "").lower(), parts.port or PORTS.get(parts.scheme, 0)
     if not host or parts.scheme not in PORTS or parts.port == 0:
-        raise ValueError(f"not an http address: {origin[:200]}")
+        raise ValueError(f"no address that can be fetched: {origin[:200]}")
     return Target(f"{parts.scheme}://{host}:{port}", parts.scheme, host, port, is_literal(host))
 
 

@@ -86,7 +86,7 @@ class Manners:
         host.ttfb = patience.smoothed(host.ttfb, s.ttfb, good=0 < s.status < 400)
         if s.reason in HOST_FAILURES:
             self._failed(host, held, now)
-        elif s.status in (429, 503):
+        elif s.status in (429, 503) or s.reason == "ftp_busy":
             host.answered, host.failures = True, 0
             self._refused(host, s, now)
         elif s.status:

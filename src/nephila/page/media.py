@@ -7,6 +7,7 @@ code would become a page. Only a missing or meaningless type is decided by the f
 
 from __future__ import annotations
 
+import mimetypes
 import re
 from functools import lru_cache
 
@@ -98,6 +99,24 @@ def parse(text: str) -> MediaType | None:
     if not slash or not _TOKEN.fullmatch(kind) or not _TOKEN.fullmatch(subtype):
         return None
     return MediaType(f"{kind}/{subtype}".lower(), _parameters(rest[0].rstrip(_BLANK)) if rest else {})
+
+
+def by_name(name: str) -> str:
+    """The media type that the ending of a file's name stands for, "" when it stands for none. A compressed file is what it
+    was compressed with: `a.tar.gz` is application/gzip."""
+    kind, coding = _NAMES.guess_type(name)
+    return _CODINGS.get(coding, "application/octet-stream") if coding else kind or ""
+
+
+_NAMES = mimetypes.MimeTypes()
+"""The table of the language, not the one of this machine: the same name means the same everywhere."""
+_CODINGS = {
+    "gzip": "application/gzip",
+    "bzip2": "application/x-bzip2",
+    "xz": "application/x-xz",
+    "compress": "application/x-compress",
+    "br": "application/x-brotli",
+}
 
 
 def sniff(content: bytes) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nephila.page import charset, css, elements, feed, headers, html, media, script, sitemap
+from nephila.page import charset, css, elements, feed, headers, html, listing, media, script, sitemap
 from nephila.page.harvest import Harvest, Resolve
 from nephila.types import Kind, Lease, Page, Response
 
@@ -37,6 +37,8 @@ class Reader:
         kind = lease.request.kind
         if kind is Kind.ROBOTS:
             return Page(media_type=media_type)
+        if media_type == listing.MEDIA_TYPE and response.protocol == "ftp":
+            return listing.read(content, response.url, response.started, self._links_max, self._resolve)
         if kind is Kind.SITEMAP:
             return self._sitemap(response, head, media_type, content)
         if media_type in _HTML and not (kind is Kind.FEED and _FEED_START.match(content)):

@@ -125,7 +125,7 @@ def _plain(text: str, harvest: Harvest) -> str:
     found = False
     for line in text.splitlines():
         href = line.strip().strip("\ufeff")
-        if href[:8].lower().startswith(("http://", "https://")) and len(href) <= _URL_CHARS_MAX:
+        if href[:8].lower().startswith(("http://", "https://", "ftp://")) and len(href) <= _URL_CHARS_MAX:
             found = True
             harvest.add(href, Kind.PAGE, "line", "")
     return "text" if found else ""

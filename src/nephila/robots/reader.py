@@ -14,8 +14,10 @@ def read_robots(url: str, status: int, content: bytes, token: str = "nephila", *
     names no sitemap may have one at the usual place.
 
     2xx: found. 4xx: absent, everything is allowed; but 429 says "too busy", not "none", and counts as unreachable with 5xx
-    and the rest (status 0: no answer at all).
+    and the rest (status 0: no answer at all). FTP has one reply for a file that is not there, 550.
     """
+    if url.startswith("ftp:") and status == 550:
+        status = 404
     if 200 <= status < 300:
         return _found(url, status, whole_lines(content), token, guess_sitemap)
     state = "absent" if 400 <= status < 500 and status != 429 else "unreachable"

@@ -25,7 +25,7 @@ from itertools import compress
 
 from nephila.types import FLAT_KINDS, Found, Kind, Links, NewLink
 from nephila.url.key import Fingerprints
-from nephila.url.parse import normalise, resolve, without_userinfo
+from nephila.url.parse import SCHEMES, normalise, resolve, without_userinfo
 from nephila.url.scope import URL_LENGTH_MAX, Scope
 from nephila.url.sessions import Sessions
 
@@ -43,9 +43,8 @@ _IS_FLAT = bytes(group in _FLAT_GROUPS for group in range(256))
 _IS_REST = bytes(group not in _FLAT_GROUPS for group in range(256))
 """Tables for `bytes.translate`: groups of a page's links → selectors of the flat ones and of the others."""
 _BROKEN = [bytes((0, 0, 0, 0, 0, 0, 0, 0, group)) for group in range(6)]
-"""Entries of hrefs that are no http(s) URL, by group."""
+"""Entries of hrefs that are no URL to fetch, by group."""
 
-_ABSOLUTE = ("https://", "http://")
 _ABSOLUTE_MAX = 1 << 16
 _HREF_LENGTH_MAX = 1_024
 """A longer href is not worth its place in the memo."""
@@ -55,7 +54,7 @@ _PLAIN = re.compile(
     r"(?:\?[A-Za-z0-9_.~%\-+=,&:@!$*();/?]*)?"
 )
 """A path (after its first slash) and query that resolution leaves as they are: no dot segment, no scheme, nothing to encode."""
-_BY_DIRECTORY = re.compile(r"(?!https?:(?!/))[^\x00- ?#][^\t\n\r]*", re.IGNORECASE)
+_BY_DIRECTORY = re.compile(r"(?!(?:https?|ftp):(?!/))[^\x00- ?#][^\t\n\r]*", re.IGNORECASE)
 """Hrefs that resolve against the base's directory alone. `?q` and `https:?q` do not; white space (ignored by resolution) may
 hide either."""
 _ODD_FILE = re.compile(r"[.%\x00- ]|.*\\")
@@ -121,7 +120,7 @@ class Admission:
             if entry is None:
                 entry = old.get(name)
                 if entry is None or entry[8] != group:
-                    if follow and href.startswith(_ABSOLUTE):
+                    if follow and href.startswith(SCHEMES):
                         entry = self._absolute_entry(page, href, links.kinds[i], new)
                     else:
                         entry = self._judge(page.resolve(href), links.kinds[i], follow, new)

@@ -53,6 +53,8 @@ _PREFIXES = tuple(IGNORED_PREFIXES)
 _SUSPECT = re.compile(f"(?:^|&)(?:{'|'.join([*IGNORED_PARAMETERS, *IGNORED_PREFIXES, *_CFM_SESSION])})", re.IGNORECASE)
 """A query in which this is not found has nothing to ignore: that is nearly every one, and a search is cheaper than a split."""
 _PATH_SESSION = re.compile(r";jsessionid=[^/?;]*", re.IGNORECASE)
+_FTP_TYPE = re.compile(r";type=[ai]\Z", re.IGNORECASE)
+"""RFC 1738 section 3.2.2: how a file is to be sent, which does not choose the file."""
 _ESCAPE = re.compile(r"%(?:[a-f][0-9A-Fa-f]|[0-9A-F][a-f])")
 """An escape with a lower-case digit."""
 
@@ -62,7 +64,7 @@ def key(url: str) -> str:
     if "%" in url:
         url = _ESCAPE.sub(lambda found: found[0].upper(), url)
     if "?" not in url:
-        return _PATH_SESSION.sub("", url) if ";" in url else url
+        return _plain(url) if ";" in url else url
     path, _, query = url.partition("?")
     if ";" in path:
         path = _PATH_SESSION.sub("", path)
@@ -70,6 +72,11 @@ def key(url: str) -> str:
         return f"{path}?{query}"
     kept = _chosen(query)
     return f"{path}?{kept}" if kept else path
+
+
+def _plain(url: str) -> str:
+    """A URL without a query, without the parameters of its path that choose nothing."""
+    return _FTP_TYPE.sub("", url) if url.startswith("ftp:") else _PATH_SESSION.sub("", url)
 
 
 def _chosen(query: str) -> str:

@@ -1,4 +1,4 @@
-"""How a URL is spelled: resolved and serialised as browsers do it (WHATWG URL standard), without its fragment.
+"""How a URL is spelled: resolved and serialised as the WHATWG URL standard says, without its fragment.
 
 Everything that enters the crawl passes `resolve`, `normalise` or `seed` once; from there on a URL is a serialised string,
 and `origin`, `host_of` and `path_of` only slice it. The work is ada's; ours is the page's charset in queries (the URL
@@ -15,9 +15,13 @@ from ada_url import join_url, normalize_url
 
 from nephila.errors import ConfigError
 
+PORTS = {"https": 443, "http": 80, "ftp": 21}
+SCHEMES = tuple(f"{scheme}://" for scheme in PORTS)
+"""What can be fetched. Everything that enters the crawl begins so: links, redirects, sitemaps, seeds, what programs ask for."""
+
 
 def resolve(base: str, href: str, charset: str = "utf-8") -> str | None:
-    """The absolute http(s) URL that `href` means on a page with this base and charset, without fragment; None if broken."""
+    """The absolute URL that `href` means on a page with this base and charset, without fragment; None if broken."""
     if not href.isascii():
         href = _in_charset(_scalars(href), charset)
     try:
@@ -27,7 +31,7 @@ def resolve(base: str, href: str, charset: str = "utf-8") -> str | None:
 
 
 def normalise(url: str) -> str | None:
-    """The serialised form of an absolute http(s) URL, without fragment; None if it is broken or of another scheme."""
+    """The serialised form of an absolute URL, without fragment; None if it is broken or of a scheme that is not crawled."""
     try:
         return _fetchable(normalize_url(_scalars(url)))
     except ValueError:
@@ -45,11 +49,17 @@ _HIGH = re.compile("[\x80-\xff]")
 
 def _fetchable(url: str) -> str | None:
     url = url.partition("#")[0]
-    if not url.startswith(("https://", "http://")):
+    if not url.startswith(SCHEMES):
         return None
+    if url[0] == "f" and _ONE_LETTER.match(url):
+        return None  # slicing (below) looks for the path from the eighth character on
     if ":0/" in url and url[: url.find("/", 8)].endswith(":0"):
         return None  # port 0 cannot be connected to; libcurl would read it as "no port given"
     return url
+
+
+_ONE_LETTER = re.compile(r"ftp://(?:[^/]*@)?[^/]/")
+"""FTP on a host of one letter."""
 
 
 def _scalars(text: str) -> str:
@@ -111,7 +121,7 @@ def seed(text: str) -> tuple[str, bool]:
     if re.search(r"[\s\x00-\x1f\x7f]", address):
         raise ConfigError(f"the address {text!r} contains a space or a control character: write %20 for a space")
     scheme = _SCHEME.match(address)
-    if scheme and scheme[1].lower() not in ("http", "https"):
+    if scheme and scheme[1].lower() not in PORTS:
         raise ConfigError(_wrong_scheme(address, scheme[1]))
     bare = address.removeprefix("//")
     full = address if scheme else "https://" + ("" if bare.startswith(("/", "?", "#", "\\")) else bare)
@@ -124,9 +134,7 @@ def seed(text: str) -> tuple[str, bool]:
 def _wrong_scheme(address: str, scheme: str) -> str:
     if "://" not in address and "@" in address and scheme.lower() != "mailto":
         return f"the address {address!r} has no scheme and a user name: write https:// in front of it"
-    return (
-        f"the address {address!r} starts with {scheme}: which is not supported: only http:// and https:// are crawled"
-    )
+    return f"the address {address!r} starts with {scheme}: which is not supported: only http://, https:// and ftp:// are crawled"
 
 
 def _wrong_address(text: str, full: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from nephila.errors import ConfigError
-from nephila.url.parse import authority_of, host_of, path_of
+from nephila.url.parse import SCHEMES, authority_of, host_of, path_of
 from nephila.url.site import name_label, registrable
 from nephila.url.traps import Shapes
 
@@ -30,7 +30,7 @@ _VERDICTS_MAX = 1 << 16
 class ScopeSpec(msgspec.Struct, frozen=True, array_like=True):
     """What is wanted: `mode` around the `seeds` (serialised URLs), narrowed by regular expressions.
 
-    `embeds`: the parts of a page are wanted wherever they lie. `widened`: host[:port] that a seed redirected to (in mode
+    `embeds`: the parts of a page are wanted wherever they lie. `widened`: servers that a seed redirected to (in mode
     `prefix` followed by its directory). `epoch` grows with every change. `traps`: names of the traps that are switched on.
     """
 
@@ -47,15 +47,17 @@ class ScopeSpec(msgspec.Struct, frozen=True, array_like=True):
         """The scope after a seed redirected to `target`, or None: already wanted, or not of a seed's registrable domain."""
         if self.mode not in ("host", "prefix") or registrable(host_of(target)) not in self._sites():
             return None
-        place = _directory(target) if self.mode == "prefix" else authority_of(target)
+        if target.startswith("ftp:"):
+            return None  # the web's redirects do not lead out of the web
+        place = _directory(target) if self.mode == "prefix" else _server(target)
         known = self.places()
         if place in known or (self.mode == "prefix" and any(p.startswith(place) or place.startswith(p) for p in known)):
             return None  # a redirect to the front page does not turn a crawl of /docs/ into one of everything
         return msgspec.structs.replace(self, widened=(*self.widened, place), epoch=self.epoch + 1)
 
     def places(self) -> tuple[str, ...]:
-        """Modes host and prefix: the host[:port] (and directory) inside which a URL is wanted."""
-        place = _directory if self.mode == "prefix" else authority_of
+        """Modes host and prefix: the server (and directory) inside which a URL is wanted."""
+        place = _directory if self.mode == "prefix" else _server
         return (*map(place, self.seeds), *self.widened)
 
     def _sites(self) -> frozenset[str]:
@@ -113,20 +115,20 @@ class Scope:
 
     def _judge(self, head: str, url: str) -> str:
         """The rule for a page, as far as the host decides it."""
-        if not head.startswith(("https://", "http://")):
+        if not head.startswith(SCHEMES):
             return "scheme"
-        page = self._host_refusal(authority_of(url), host_of(url))
+        page = self._host_refusal(_server(url), host_of(url))
         if len(self._verdicts) >= _VERDICTS_MAX:
             self._verdicts.clear()
         self._verdicts[head] = page
         return page
 
-    def _host_refusal(self, authority: str, host: str) -> str:
+    def _host_refusal(self, server: str, host: str) -> str:
         match self.spec.mode:
             case "any":
                 return ""
             case "host":
-                return "" if authority in self._hosts else "scope.host"
+                return "" if server in self._hosts else "scope.host"
             case "site":
                 return "" if registrable(host) in self._sites else "scope.site"
             case "name":
@@ -146,7 +148,7 @@ class Scope:
         return "" if kind == "sitemap" and registrable(host_of(url)) in self._sites else page
 
     def _inside(self, url: str) -> bool:
-        return (authority_of(url) + path_of(url)).startswith(self._places)
+        return (_server(url) + path_of(url)).startswith(self._places)
 
     def _pattern_refusal(self, url: str, kind: str) -> str:
         """Exclusions hold for everything; inclusions neither for sitemaps, which are a means, nor for wanted page parts."""
@@ -212,9 +214,14 @@ def _options() -> Any:
     return options
 
 
+def _server(url: str) -> str:
+    """host[:port], http and https being one server; FTP at the same host is another one: `ftp@host[:port]`."""
+    return f"ftp@{authority_of(url)}" if url.startswith("ftp:") else authority_of(url)
+
+
 def _directory(url: str) -> str:
-    """host[:port] and path up to the last slash."""
-    return authority_of(url) + path_of(url).partition("?")[0].rpartition("/")[0] + "/"
+    """The server, and the path up to the last slash."""
+    return _server(url) + path_of(url).partition("?")[0].rpartition("/")[0] + "/"
 
 
 def _bare(authority: str) -> str:

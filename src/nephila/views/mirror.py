@@ -16,8 +16,9 @@ import msgspec
 
 from nephila.errors import Damaged
 from nephila.page.charset import decode as decode_text
+from nephila.page.listing import MEDIA_TYPE
 from nephila.url.key import key
-from nephila.views import rewrite, start, style
+from nephila.views import folders, rewrite, start, style
 from nephila.views.folder import Folder
 from nephila.views.names import Names
 from nephila.views.registry import Order
@@ -76,6 +77,8 @@ def _write_all(source: Source, plan: Plan, out: Folder) -> MirrorReport:
 def _content(source: Source, kept: Kept, addresses: rewrite.Addresses) -> Iterator[bytes]:
     if kept.media_type in _PAGES:
         yield rewrite.html(_text(source, kept), addresses).encode("utf-8", "replace")
+    elif kept.media_type == MEDIA_TYPE:
+        yield folders.page(_decoded(source, kept), kept, addresses).encode("utf-8", "replace")
     elif kept.media_type == "text/css":
         yield style.stylesheet(_text(source, kept), addresses).encode("utf-8", "replace")
     elif kept.media_type == "image/svg+xml":

@@ -24,6 +24,7 @@ RESERVED = ("index.html", "index.jsonl")
 EXTENSIONS = {
     "text/html": ("html", "htm", "xhtml", "xht"),
     "application/xhtml+xml": ("xhtml", "xht", "html", "htm"),
+    "text/x-ftp-listing": ("html", "htm"),
     "text/css": ("css",),
     "image/svg+xml": ("svg",),
     "text/javascript": ("js", "mjs"),
@@ -45,6 +46,8 @@ def wanted(url: str, media_type: str) -> list[str]:
     before, mark, query = rest.partition("?")
     authority, _, path = before.partition("/")
     host = authority.rpartition("@")[2].replace(":", "_")
+    if url.startswith("ftp:") and ":" not in authority:
+        host += "_21"  # else two servers would share the folder of their host
     *folders, last = path.split("/")
     name = last or "index"
     stem, ending = _split(name, media_type)

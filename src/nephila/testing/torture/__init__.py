@@ -3,7 +3,7 @@
     python -m nephila.testing.torture          # serves every case on loopback, prints the table of rows with their addresses
 
 A *row* (`rows.py`) is a fault with one right outcome. A *case* (`cases.py`) is one spelling of it on a host of its own. The modules
-`framing`, `headers`, `redirects`, `rate`, `network`, `tls`, `http2`, `markup`, `traps`, `robots`, `sitemaps` hold the cases;
+`framing`, `headers`, `redirects`, `rate`, `network`, `tls`, `http2`, `markup`, `traps`, `robots`, `sitemaps`, `ftp` hold the cases;
 tests/torture crawls them all through the real door, engine, frontier and archive, and holds every one against its promise.
 
 How to add a case, in the module of its section:

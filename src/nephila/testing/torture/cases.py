@@ -27,6 +27,7 @@ MODULES = (
     "traps",
     "robots",
     "sitemaps",
+    "ftp",
 )
 """Where the cases are written down, one module per section or two."""
 

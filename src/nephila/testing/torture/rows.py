@@ -22,6 +22,7 @@ SECTIONS = {
     "J": "sitemaps",
     "K": "names on disk",
     "L": "process and store",
+    "M": "FTP",
 }
 
 
@@ -167,6 +168,20 @@ L12 | a callback raises, lies, sleeps, exits | noted, the crawl goes on
 L13 | nobody reads the output, no room for the log | goes on
 L14 | ten million URLs, three days | memory flat, quick to start
 L15 | killed in the middle of an export | whole or absent
+M1 | a server that is full, or asks for later (421, 450, 530 "too many") | `ftp_busy`: the host waits, tried again within limits
+M2 | no such file; a folder named without its slash | `ftp_not_found` at once; MOVED to the name with the slash
+M3 | nobody is let in | `ftp_login`, once for the whole host
+M4 | listings that lie: dots, paths, line ends, NUL, links to above | no such link is taken, the rest is
+M5 | a folder that holds itself, followed by the server | walked once
+M6 | a listing in no known form | kept, no links
+M7 | a data connection at another machine's address | its port at the server's own address
+M8 | a data connection that is refused or breaks | `ftp_data`: tried again, at last the part is kept and flagged
+M9 | silence: no greeting, no reply, no more data | a deadline for each, with its name
+M10 | a greeting without end, a line without end, another protocol | given up at a limit
+M11 | a file without end | cut at the limit, `truncated=length`
+M12 | servers without FEAT, EPSV or MLSD, in MS-DOS style | asked in the old way
+M13 | robots.txt on an FTP server | obeyed as on the web
+M14 | a kept session that has ended | a new one, and not counted
 """
 
 ROWS = {
