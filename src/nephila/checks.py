@@ -38,6 +38,8 @@ def check(config: Config) -> None:
     _check_addresses(config)
     if config.ca:
         _check_authorities(config.ca)
+    if config.http3:
+        _check_http3(config)
 
 
 def _check_text(key: str, texts: list[str]) -> None:
@@ -122,6 +124,15 @@ def _check_authorities(path: str) -> None:
         raise ConfigError(
             f"ca: {path} cannot be used ({why}); a file of certificates in PEM form is expected"
         ) from error
+
+
+def _check_http3(config: Config) -> None:
+    import pycurl  # type: ignore[import-untyped]
+
+    if not config.http2:
+        raise ConfigError("http3 goes with http2, which it falls back to; leave out --no-http2")
+    if not pycurl.version_info()[4] & pycurl.VERSION_HTTP3:
+        raise ConfigError(f"http3: {pycurl.version} was built without it; the wheel of pycurl has it")
 
 
 def _is_delay(text: str) -> bool:

@@ -99,6 +99,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         list[str], key("hosts that are read even if their TLS certificate does not hold; what failed is kept")
     ] = []
     http2: Annotated[bool, key("offer HTTP/2 over TLS")] = True
+    http3: Annotated[bool, key("try HTTP/3 (QUIC) first, and older ones beside it")] = False
 
     # where and how it is kept
     durability: Annotated[str, key("process: survives kill -9; power: survives a power cut too (fsync, slower)")] = (

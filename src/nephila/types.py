@@ -68,6 +68,7 @@ RETRYABLE = frozenset(
         "short_body",
         "bad_chunk",
         "http2",
+        "http3",
         "proxy",
         "status.408",
         "status.425",

@@ -17,6 +17,7 @@ from crash.compare import archive, unlisted
 from nephila.testing.torture.cases import Case
 from nephila.testing.torture.observe import complaints, folder_complaints
 from nephila.testing.torture.server import TortureServer, control
+from nephila.testing.torture.trust import TRUSTED, authority
 
 CRAWL_S = 120.0
 """A crawl that takes longer hangs (invariant I1: 30 s for a row, and many rows at once)."""
@@ -60,7 +61,9 @@ def torture(chosen: list[Case], home: Path) -> list[str]:
         found += [line for place in server.places.values() for line in complaints(home / "out", place)]
     if ran.memory > MEMORY_MAX:
         found.append(f"{ran.memory >> 20} MiB of memory")
-    strangers = sorted(path.name for path in home.iterdir() if path.name not in ("out", "crawl.toml", "said"))
+    strangers = sorted(
+        path.name for path in home.iterdir() if path.name not in ("out", "crawl.toml", "said", TRUSTED["ca"])
+    )
     found += [f"{name} was written outside the folder" for name in strangers]
     return found + folder_complaints(home / "out") + archive(home / "out").complaints + unlisted(home / "out")
 
@@ -68,6 +71,8 @@ def torture(chosen: list[Case], home: Path) -> list[str]:
 def crawl(server: TortureServer, settings: dict[str, Any], home: Path) -> Ran:
     """`nephila crawl` of every case, in a process of its own whose home and temporary folder are `home`."""
     keys = BASE | settings
+    if settings.get("ca") == TRUSTED["ca"]:
+        (home / TRUSTED["ca"]).write_bytes(authority().file.read_bytes())
     keys["seeds"] = [place.seed for place in server.places.values()]
     keys["resolve"] = [*settings.get("resolve", []), *server.resolve]
     (home / "crawl.toml").write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items()))

@@ -204,6 +204,8 @@ class Client:
             self._names.forget(target.host)
         transfer.drop()
         self._setup.trust.learn(target, reason, detail, transfer.handle)
+        if not transfer.status:
+            self._setup.versions.learn(target, transfer.spoken, ending[0], reason)
         ip, timings = transfer.handle.getinfo(pycurl.PRIMARY_IP), transfer.timings(dns)
         return Failure(outcome, reason, detail, started, timings, ip, transfer.status)
 

@@ -33,6 +33,8 @@ REASONS = {
     90: "tls.certificate",
     91: "tls.certificate",
     92: "http2",
+    95: "http3",
+    96: "http3",
     97: "proxy",
     98: "tls.handshake",
     100: "header_too_large",
@@ -44,7 +46,7 @@ CONNECT_ERRNO = {
     errno.ENETDOWN: "connect.unreachable",
     errno.ETIMEDOUT: "timeout.connect",
 }
-MENDABLE = frozenset({"short_body", "bad_chunk", "conn_reset", "http2"})
+MENDABLE = frozenset({"short_body", "bad_chunk", "conn_reset", "http2", "http3"})
 """Faults that can strike in the middle of a body: what came before is worth keeping when no try is left."""
 
 
@@ -59,6 +61,8 @@ def reason(code: int, number: int, message: str, verified: int, *, phase: str, p
         return "proxy"
     if code == RECEIVE and "chunk" in message:
         return "bad_chunk"
+    if code == RECEIVE and ("nghttp2" in message or "HTTP/2" in message):
+        return "http2"
     if code in (tls.HANDSHAKE, tls.CERTIFICATE):
         return tls.fault(code, number, message, verified)
     if code == UNSUPPORTED and phase == "connect":

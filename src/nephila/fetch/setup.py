@@ -15,6 +15,7 @@ from nephila.fetch.auth import Auth
 from nephila.fetch.heads import Sent
 from nephila.fetch.target import UNSAFE, Target, names_are_ours, split
 from nephila.fetch.tls import Trust
+from nephila.fetch.versions import Versions
 from nephila.types import Lease
 
 CONNECT_SLACK_S = 5.0
@@ -47,7 +48,7 @@ class Setup:
         plain = {name: line for name, line in given.items() if not SECRET_HEADER.fullmatch(name)}
         self._plain = list({**HEADERS, **plain}.values())
         self._origins = _origins(config.seeds) if self._secret else frozenset[str]()
-        self.trust = Trust(config, folder, clock)
+        self.trust, self.versions = Trust(config, folder, clock), Versions(config)
         self.auth = Auth(config)
         self._names_are_ours = names_are_ours(config.proxy)
 
@@ -66,12 +67,12 @@ class Setup:
         put(pycurl.HEADEROPT, pycurl.HEADER_SEPARATE)
         put(pycurl.HTTP_TRANSFER_DECODING, 0)
         put(pycurl.HTTP_CONTENT_DECODING, 0)
-        put(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS if config.http2 else pycurl.CURL_HTTP_VERSION_1_1)
         put(pycurl.USERAGENT, self.user_agent)
         put(pycurl.BUFFERSIZE, BUFFER_BYTES)
         put(pycurl.CONNECTTIMEOUT_MS, int(1000 * (config.connect_timeout_s + config.tls_timeout_s + CONNECT_SLACK_S)))
         put(HAPPY_EYEBALLS_TIMEOUT_MS, 300)
         put(pycurl.TCP_KEEPALIVE, 1)
+        self.versions.prepare(handle)
         self.trust.prepare(handle)
 
     def headers(self, lease: Lease, target: Target) -> list[str]:
@@ -93,7 +94,7 @@ class Setup:
 
     def way(self, target: Target) -> object:
         """How the target is asked; it changes by what is learned from a failure."""
-        return self.trust.doubt(target)
+        return self.trust.doubt(target), self.versions.of(target)
 
     def resolves_target(self) -> bool:
         """Whether the target's name is ours to resolve; most proxies do it themselves."""

@@ -18,6 +18,7 @@ from nephila.fetch.chunked import Dechunker
 from nephila.fetch.guard import Guard
 from nephila.fetch.setup import Setup
 from nephila.fetch.target import Target
+from nephila.fetch.versions import SPOKEN
 from nephila.fetch.wanted import Wanted
 from nephila.types import Lease, Timings
 
@@ -27,6 +28,7 @@ END = -1
 END_BODY = 0
 PAUSE: int = pycurl.WRITEFUNC_PAUSE
 TLS_TEXT = b"SSL connection using "
+STREAM = len(next(iter(SPOKEN)))
 OUT, TEXT, TLS_OUT = pycurl.INFOTYPE_HEADER_OUT, pycurl.INFOTYPE_TEXT, pycurl.INFOTYPE_SSL_DATA_OUT
 
 
@@ -37,7 +39,7 @@ class Transfer:
         self._setup, self._budget, self._guard, self._wanted = setup, budget, guard, wanted
         self._headers_set: list[str] = []
         self._pinned = ""
-        self._verified, self._method_set = True, "GET"
+        self._verified, self._method_set, self._version = True, "GET", setup.versions.newest
         self.handle = handle = pycurl.Curl()
         setup.prepare(handle)
         setup.auth.prepare(handle, member)
@@ -56,7 +58,7 @@ class Transfer:
         """Get ready. `addresses`: what the target's name resolves to, empty when nobody asked."""
         self.lease, self.begun, self.head_at = lease, now, 0.0
         self.peer = self._guard.proxy or (target.host, target.port)
-        self.status = self.opened = 0
+        self.status = self.opened = self.spoken = 0
         self.refused = self.skip = self.fault = self.cut = self.tls = ""
         self.whole = self._shut = False
         self.bug: Exception | None = None
@@ -130,6 +132,9 @@ class Transfer:
             put(pycurl.HTTPHEADER, headers)
             self._headers_set = headers
         self._pin(target, addresses)
+        if self._version != (version := self._setup.versions.of(target)):
+            put(pycurl.HTTP_VERSION, version)
+            self._version = version
         self.doubt = self._setup.trust.doubt(target)
         if self._verified != (self.doubt is None):
             self._verified = not self._verified
@@ -277,6 +282,8 @@ class Transfer:
             self.request_head = data if self.request_head.endswith(b"\r\n\r\n") else self.request_head + data
         elif kind == TEXT and data.startswith(TLS_TEXT):
             self.tls = " ".join(data[len(TLS_TEXT) :].decode("latin-1").split(" / ")[:2]).strip()
+        elif kind == TEXT and data[:1] == b"[":
+            self.spoken = SPOKEN.get(data[:STREAM], self.spoken)
         elif kind == TLS_OUT:
             self._tls_begun = True
 

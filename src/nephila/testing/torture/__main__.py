@@ -22,6 +22,10 @@ def main(argv: list[str] | None = None) -> None:
     with TortureServer(chosen, port=given.port) as server:
         print("\n".join(table(list(server.places.values()))))
         print("\n".join(f"--resolve {entry}" for entry in server.resolve))
+        if any(case.settings.get("ca") for case in chosen):
+            from nephila.testing.torture.trust import authority
+
+            print(f"--ca {authority().file}")
         print("crawl one with: nephila crawl ADDRESS -o out", flush=True)
         sys.stdin.read()
 

@@ -19,6 +19,7 @@ import msgspec
 from nephila.testing.background import Background
 from nephila.testing.torture.cases import Case, Route, case
 from nephila.testing.torture.rows import ROWS
+from nephila.testing.torture.secure import SecureWriter
 from nephila.testing.web.server import listen
 
 SENT_MAX = 4 << 20
@@ -89,8 +90,12 @@ class Talk:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
 
-    async def start_tls(self, context: ssl.SSLContext) -> None:
-        await self.writer.start_tls(context)
+    async def start_tls(self, context: ssl.SSLContext) -> ssl.SSLObject:
+        """From here on over TLS. Raises SSLError or EOFError when the client will not."""
+        secure = SecureWriter(self.reader, self.writer, context)
+        self.reader = await secure.shake()
+        self.writer = secure  # type: ignore[assignment]
+        return secure.tls
 
     def url(self, path: str = "/", host: int = 0, scheme: str = "") -> str:
         """An address on one of the case's hosts."""
