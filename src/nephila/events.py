@@ -27,7 +27,7 @@ EVENTS = {
     "worker.blamed": "a page killed the worker that read it: url, how often",
     "host.parked": "a host asked for a long wait, or is over its budget: origin, until",
     "host.unreachable": "a host failed too often in a row and was given up: origin, reason",
-    "host.refused": "a host answered 429 or 503 too often in a row: origin",
+    "host.refused": "a host answered 429 or 503, or an FTP server that it is full: origin",
     "host.paused": "a host asked for a pause by Retry-After: origin, seconds",
     "site.full": "a site has given as many pages as its budget allows; its URLs wait: site, pages, budget",
     "trap.met": "an address was refused as a trap, for the first time in this run under this rule: rule, url, page (url.id)",

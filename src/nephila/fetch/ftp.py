@@ -280,10 +280,13 @@ class _Visit:
         return found
 
     async def _list(self, control: Control) -> _Found:
-        """MLSD where the server knows it, else LIST."""
+        """MLSD where the server knows it, else LIST; that, too, where MLSD names symbolic links without saying where they lead."""
         if await control.has(b"MLS"):
             try:
-                return await self._received(control, b"MLSD")
+                found = await self._received(control, b"MLSD")
+                if found.cut or not _UNTOLD.search(self.body.body().head(self._config.page_bytes_max)):
+                    return found
+                self.body.drop()
             except Trouble as error:
                 if error.code not in (500, 501, 502, 504):
                     raise
@@ -296,6 +299,7 @@ class _Visit:
         try:
             if cut := await self._take(reader):
                 return _Found(status, headers, cut)
+            writer.close()  # some servers say that they are done when both ends are
             closing = await control.closed()
             if closing.code >= 300:
                 raise trouble(closing)
@@ -337,7 +341,9 @@ class _Visit:
         try:
             async with asyncio.timeout(self._config.low_speed_s):
                 return await reader.read(PIECE)
-        except ConnectionError as error:
+        except TimeoutError:
+            raise
+        except OSError as error:
             raise Trouble("conn_reset", str(error)) from None
 
     async def _waited(self, size: int) -> bool:
@@ -361,6 +367,7 @@ class _Visit:
         return self._ftp.clock.monotonic() - self._begun
 
 
+_UNTOLD = re.compile(rb"type=os\.unix=(?:symlink|slink):?;", re.I)
 _NO_FILES = re.compile(r"\bno (?:such )?files?\b.*found|\bempty\b|no files", re.I)
 """How old servers say that a folder is empty."""
 

@@ -258,7 +258,42 @@ ftp("M8", "nobody-there", answers={b"EPSV": _nobody}, outcome="DENIED", reason="
 ftp("M8", "cut", answers=for_file(_cut), body=b"half", **CUT)
 ftp("M8", "no-closing-reply", answers=for_file(_no_close), body=FILE, **CUT)
 
+UNTOLD = b"type=OS.unix=symlink; s\r\n" + FOLDER
+TOLD = b"lrwxrwxrwx 1 0 0 7 Jan  2  2024 s -> g.txt\r\n"
+
+
+async def _told(session: Session, _: bytes) -> None:
+    await session.data(TOLD)
+
+
+ftp(
+    "M12",
+    "mlsd-without-targets",
+    path="/",
+    answers={b"LIST": _told},
+    folders={b"/": UNTOLD},
+    files={b"/g.txt": FILE},
+    links=1,
+    body=TOLD,
+    also={"/g.txt": "OK", "/f.txt": "unknown"},
+)
+
 # --- M9, M10, M11: silence, noise, no end -------------------------------------------------------------------------------
+
+
+async def _lingers(session: Session, _: bytes) -> None:
+    """ProFTPD's way: the closing reply comes when the other side has closed the data connection, too."""
+    loop = asyncio.get_running_loop()
+    await session.say(b"150 here it comes")
+    connection = await session.connection()
+    await loop.sock_sendall(connection, FILE)
+    session.talk.sent += FILE
+    connection.shutdown(socket.SHUT_WR)
+    await loop.sock_recv(connection, 1)
+    await session.say(b"226 done")
+
+
+ftp("M8", "server-closes-last", answers=for_file(_lingers), body=FILE, attempts=1, quick=True)
 
 
 async def _silent(session: Session, _: bytes) -> None:
