@@ -106,7 +106,7 @@ def archive(folder: Path) -> Stored:
         flaws += _unsound(path)
         with path.open("rb") as file:
             for record in ArchiveIterator(file, check_digests="raise"):
-                record.content_stream().read()
+                record.raw_stream.read()  # undecoded: digests are of what is stored
                 uri, digest = record.rec_headers["WARC-Target-URI"], record.rec_headers["WARC-Payload-Digest"]
                 if record.rec_type not in ("response", "revisit"):
                     continue
