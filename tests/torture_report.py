@@ -12,7 +12,9 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--torture", metavar="IDS", help="torture cases whose ids begin so (A4,B2.nul), whether long or not"
+        "--torture",
+        metavar="IDS",
+        help="sections, rows or cases of the torture tests (A,B4,C1.ring), whether long or not",
     )
 
 

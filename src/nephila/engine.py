@@ -166,9 +166,13 @@ class Engine:
 
     def _understood(self, visit: Visit, response: Response) -> Visit:
         lease, errors = visit.lease, visit.errors
+        content, problem = self.decode(response)
+        if problem == "decode" and lease.attempt == 1 and not (lease.last or response.truncated):
+            return msgspec.structs.replace(
+                visit, outcome=Outcome.UNREADABLE, reason="damaged"
+            )  # once more, uncompressed
         if self._hooks is not None:
             errors = errors + self._hooked(lease, self._hooks.on_response, lease, response)[1]
-        content, problem = self.decode(response)
         if problem and not content and visit.outcome is Outcome.OK:
             return msgspec.structs.replace(visit, outcome=Outcome.UNREADABLE, reason=problem)
         page = (self.read_robots if lease.request.kind is Kind.ROBOTS else self.read)(lease, response, content)

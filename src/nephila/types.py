@@ -67,6 +67,8 @@ RETRYABLE = frozenset(
         "tls.handshake",
         "short_body",
         "bad_chunk",
+        "damaged",
+        "late_answer",
         "http2",
         "http3",
         "proxy",
@@ -256,6 +258,8 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     """Where the host is, if that was looked up before; None: the worker asks by itself."""
     access: str = ""
     """Names of the credentials that go with it (`credentials`), a blank between."""
+    plain: bool = False
+    """Ask for a body without content coding: the one that came before did not decode."""
 
 
 class Body:
@@ -347,7 +351,7 @@ class Response(msgspec.Struct, frozen=True):
     timings: Timings
     ip: str = ""
     truncated: str = ""
-    """"" or `length`, `time`, `disconnect`, `decode` (WARC-Truncated)."""
+    """"" or `length`, `time`, `disconnect`, `decode`, `unspecified` (WARC-Truncated)."""
     tls: str = ""
     """Version and cipher; "" without TLS."""
     doubt: Doubt | None = None

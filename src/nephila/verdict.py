@@ -41,7 +41,7 @@ def _answered(lease: Lease, response: Response, fingerprint_of: Callable[[str], 
         return Verdict(Outcome.REFUSED, "ftp_not_found")
     if status in REDIRECTS or (ftp and response.header("location")):
         return _moved(lease, response, fingerprint_of, hops_max)
-    if status == 304:
+    if status == 304 and any(lease.request.validators):
         return Verdict(Outcome.UNCHANGED)
     if ftp or 200 <= status < 300:
         return Verdict(Outcome.OK, response.truncated and f"truncated.{response.truncated}")

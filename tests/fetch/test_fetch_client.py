@@ -6,13 +6,14 @@ import asyncio
 import errno
 import random
 import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import uvloop
-from fetch.rawweb import Script, Talk, Web, answer, client, lease, run
+from fetch.rawweb import Script, Talk, Web, answer, browsing, client, lease, run
 
 from nephila.errors import ConfigError, DiskFull
 from nephila.fetch.client import Client
@@ -213,6 +214,20 @@ def test_folded_header_is_one_value() -> None:
     assert got.header("x-a") == "one two"
 
 
+@pytest.mark.parametrize(
+    ("content_range", "truncated"),
+    [
+        ("bytes 0-4/5", ""),
+        ("bytes 0-4/9", "unspecified"),
+        ("bytes 1-5/6", "unspecified"),
+        ("bytes 0-4/*", "unspecified"),
+    ],
+)
+def test_part_that_nobody_asked_for_is_flagged(content_range: str, truncated: str) -> None:
+    got, _ = run(one(answer(b"hello", f"Content-Range: {content_range}", status="206 Partial Content")))
+    assert (got.status, got.truncated) == (206, truncated)
+
+
 @pytest.mark.parametrize("status", ["204 No Content", "304 Not Modified"])
 def test_status_without_a_body(status: str) -> None:
     got, _ = run(one(answer(b"", status=status), answer(b"", status=status)))
@@ -222,6 +237,69 @@ def test_status_without_a_body(status: str) -> None:
 def test_more_than_the_length_says_is_not_read_by_the_next() -> None:
     got, web = run(one(answer(b"hello, junk", length=5), answer(b"second")))
     assert (got.payload.head(99), web.connections) == (b"second", 2)
+
+
+async def speaks_later(talk: Talk) -> None:
+    await talk.say(answer(b"first"))
+    await asyncio.sleep(0.05)
+    await talk.say(answer(b"second answer to the first request"))
+
+
+def test_what_came_over_an_idle_connection_is_not_the_next_answer() -> None:
+    """libcurl by itself would not look within a second."""
+
+    async def work() -> None:
+        async with browsing(speaks_later, answer(b"clean")) as (web, fetch):
+            await fetch(lease(web.url()))
+            await asyncio.sleep(0.15)
+            got = await fetch(lease(web.url()))
+            assert (got.payload.head(99), web.connections, len(web.heads)) == (b"clean", 2, 2)
+
+    run(work())
+
+
+def test_idle_connection_of_a_busy_host_is_not_shut_while_others_read_theirs() -> None:
+    async def slowly(talk: Talk) -> None:
+        await talk.say(OK + b"Content-Length: 4\r\n\r\nab")
+        await asyncio.sleep(0.1)
+        await talk.say(b"cd")
+
+    async def work() -> None:
+        async with browsing(answer(b"1"), slowly, answer(b"2")) as (web, fetch):
+            await fetch(lease(web.url()))
+            running = asyncio.ensure_future(fetch(lease(web.url())))
+            await asyncio.sleep(0.05)
+            assert (await fetch(lease(web.url()))).payload.head(9) == b"2"
+            assert (await running).payload.head(9) == b"abcd"
+
+    run(work())
+
+
+def test_junk_before_an_answer_on_a_kept_connection_may_pass() -> None:
+    async def work() -> None:
+        async with browsing(answer(b"1"), b"junk\r\n" + answer(b"2"), answer(b"3")) as (web, fetch):
+            await fetch(lease(web.url()))
+            assert (await fetch(lease(web.url()))).reason == "late_answer"
+            assert (await fetch(lease(web.url()))).payload.head(9) == b"3"
+
+    run(work())
+
+
+def test_time_that_we_were_busy_ourselves_is_no_deadline() -> None:
+    """Reading a page may take seconds: what the others said meanwhile waits in their sockets."""
+
+    async def after_a_while(talk: Talk) -> None:
+        await asyncio.sleep(0.1)
+        await talk.say(answer())
+
+    async def work() -> None:
+        async with browsing(after_a_while, header_timeout_s=0.4) as (web, fetch):
+            running = asyncio.ensure_future(fetch(lease(web.url())))
+            await asyncio.sleep(0.05)
+            time.sleep(0.8)  # noqa: ASYNC251 - that is the point
+            assert (await running).status == 200
+
+    run(work())
 
 
 def test_chunked_with_a_length_is_read_as_chunked_and_the_connection_closed() -> None:

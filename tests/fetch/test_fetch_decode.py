@@ -113,5 +113,17 @@ def test_small_page_of_high_ratio_is_no_bomb() -> None:
     assert run(gzip.compress(blank), "gzip") == (blank, "")
 
 
-def test_plain_body_labelled_gzip_is_read() -> None:
-    assert run(PAGE, "gzip") == (PAGE, "label")
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_plain_body_with_a_label_is_read(coding: str) -> None:
+    assert run(PAGE, coding) == (PAGE, "label")
+
+
+@pytest.mark.parametrize("coding", ["utf-8, gzip", "gzip, none", "aws-chunked,gzip"])
+def test_words_beside_a_coding_that_change_nothing(coding: str) -> None:
+    assert run(gzip.compress(PAGE), coding) == (PAGE, "")
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_bomb_is_one_however_little_of_it_is_wanted(coding: str) -> None:
+    pack = {"gzip": gzip.compress, "deflate": zlib.compress, "br": brotli.compress, "zstd": zstandard.compress}[coding]
+    assert run(pack(b"\0" * (8 << 20)), coding, limit=1 << 20) == (b"", "bomb")

@@ -1,6 +1,6 @@
 """Every fault has one right outcome: the cases of the torture server, crawled by the real thing.
 
-Quick tests crawl a sample of each section, `--long` everything, `--torture A4,B` the cases whose ids begin so.
+Quick tests crawl a sample of each section, `--long` everything, `--torture A4,B,C1.ring` the rows, sections and cases named.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import pytest
 from torture.elsewhere import ELSEWHERE
 from torture.run import torture
 
-from nephila.testing.torture.cases import Case, cases, crawls
+from nephila.testing.torture.cases import Case, cases, chosen_by, crawls
 from nephila.testing.torture.rows import ROWS
 
 TESTS = Path(__file__).parents[1]
@@ -24,7 +24,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "chosen" not in metafunc.fixturenames:
         return
     given = metafunc.config.getoption("--torture")
-    picked = [case for case in ALL if case.id.startswith(tuple(given.split(",")))] if given else ALL
+    picked = chosen_by(given, ALL) if given else ALL
     every = (
         [] if given else [pytest.param(some, id=f"all {name}", marks=pytest.mark.long) for name, some in crawls(picked)]
     )

@@ -64,7 +64,8 @@ class Group:
     ) -> None:
         self._uri, self._date, self._id = record.target(response.url), record.date(response.started), record.new_id()
         self._payload_digest = digests.payload
-        self._body = Body() if first or response.status == 304 else response.body
+        unchanged = visit.outcome is Outcome.UNCHANGED
+        self._body = Body() if first or unchanged else response.body
         common = f"WARC-Target-URI: {self._uri}\r\nWARC-Date: {self._date}\r\n"
         if response.ip:
             common += f"WARC-IP-Address: {response.ip}\r\n"
@@ -72,7 +73,7 @@ class Group:
             common += f"WARC-Protocol: {response.protocol}\r\n"
         if first is not None:
             self._main = self._revisit(common + _repeats(first), response)
-        elif response.status == 304 and _is_http(response):
+        elif unchanged and _is_http(response):
             self._main = self._revisit(common + _unchanged(self._uri), response)
         elif _is_http(response):
             self._main = self._response(common, response, digests)

@@ -22,6 +22,7 @@ from nephila.fetch import faults, heads
 from nephila.fetch.budget import Budget
 from nephila.fetch.ftp import Ftp
 from nephila.fetch.guard import Guard
+from nephila.fetch.kept import Kept
 from nephila.fetch.names import Names
 from nephila.fetch.setup import Setup
 from nephila.fetch.target import Target, split
@@ -36,7 +37,7 @@ RATE_SWEEP_S = 0.02
 TLS_KNOWN_MAX = 4096
 BLOCKED = "blocked.private_address"
 UNCONNECTED = ("connect.", "timeout.connect")
-ABANDONED = pycurl.E_ABORTED_BY_CALLBACK, "abandoned"
+ABANDONED = Ending(pycurl.E_ABORTED_BY_CALLBACK, "abandoned")
 NOTHING = Resolution()
 PROTOCOLS = {1: "http/1.0", 2: "http/1.1", 3: "h2", 30: "h3"}
 
@@ -69,10 +70,12 @@ class Client:
         self._ftp = Ftp(config, clock, self._guard, self._budget, wanted)
         self._names = Names(config, clock)
         self._wire: Wire | None = None
+        self._kept = Kept()
         self._idle: dict[str, list[Transfer]] = {"": []}
         """Handles at rest, by the origin whose credentials they hold; "": none."""
         self._active: set[Transfer] = set()
         self._sweeper: asyncio.TimerHandle | None = None
+        self._sweep_due = 0.0
         self._sweep_s = RATE_SWEEP_S if rate else _sweep_s(config)
         self._tls: OrderedDict[int, str] = OrderedDict()
 
@@ -167,7 +170,8 @@ class Client:
             transfer.begin(lease, target, headers, answer.addresses, self._clock.monotonic())
             self._active.add(transfer)
             if self._sweeper is None:
-                self._sweeper = asyncio.get_running_loop().call_later(self._sweep_s, self._sweep)
+                self._sweep_later()
+            self._kept.begin(transfer.peer)
             ending = await wire.start(transfer.handle)
             return self._answer(transfer, ending, target, started, dns)
         except BaseException:
@@ -175,7 +179,9 @@ class Client:
             transfer.drop()
             raise
         finally:
-            self._active.discard(transfer)
+            if transfer in self._active:
+                self._active.discard(transfer)
+                self._kept.end(transfer.peer)
             transfer.rest()
             idle.append(transfer)
 
@@ -193,13 +199,19 @@ class Client:
         transfer.told()
         outcome, reason, detail = self._verdict(transfer, ending)
         cut = transfer.cut
-        if transfer.status and transfer.body.size and outcome is Outcome.UNREACHABLE:
+        if transfer.status and transfer.payload.size and outcome is Outcome.UNREACHABLE:
             if reason == "timeout.body":
                 cut, reason = "time", ""
             elif reason in faults.MENDABLE and transfer.lease.last:
                 cut, reason = "disconnect", ""
         if not reason:
-            return self._response(transfer, target, started, dns, cut)
+            if ending.socket >= 0 and transfer.handle.getinfo(pycurl.INFO_HTTP_VERSION) <= pycurl.CURL_HTTP_VERSION_1_1:
+                self._kept.note(transfer.peer, ending.socket, transfer.opened > 0)
+            return self._response(
+                transfer, target, started, dns, cut or heads.part_of(transfer.status, transfer.headers)
+            )
+        if reason == "bad_status_line" and not transfer.opened:
+            reason = "late_answer"  # over a kept connection, where the rest of an earlier answer may still have come
         if reason.startswith(UNCONNECTED):
             self._names.forget(target.host)
         transfer.drop()
@@ -211,7 +223,7 @@ class Client:
 
     def _verdict(self, transfer: Transfer, ending: Ending) -> tuple[Outcome, str, str]:
         """(outcome, reason, detail); reason "" when there is an answer to hand on."""
-        code, message = ending
+        code, message, _ = ending
         proxied = self._guard.proxy is not None
         if transfer.skip:
             return Outcome.SKIPPED, transfer.skip, ""
@@ -263,21 +275,29 @@ class Client:
         return self._tls.get(number, "")
 
     def _sweep(self) -> None:
-        """Deadlines, and pauses that are over. One timer for all transfers, none without."""
+        """Deadlines, and pauses that are over. One timer for all transfers, none without. When it comes late, because something
+        kept us busy, that time is nobody's fault: what came meanwhile has not even been looked at."""
         now, wire = self._clock.monotonic(), self._wire
+        late = now - self._sweep_due
         self._sweeper = None
         if wire is None or not self._active:
             return
         for transfer in list(self._active):
+            if late > SWEEP_S:
+                transfer.forgive(late)
             if phase := transfer.overdue(now):
-                wire.stop(transfer.handle, (faults.TIMED_OUT, f"deadline of {phase}"))
+                wire.stop(transfer.handle, Ending(faults.TIMED_OUT, f"deadline of {phase}"))
         self._resume()
+        self._sweep_later()
+
+    def _sweep_later(self) -> None:
+        self._sweep_due = self._clock.monotonic() + self._sweep_s
         self._sweeper = asyncio.get_running_loop().call_later(self._sweep_s, self._sweep)
 
     def _resume(self) -> None:
         for transfer in list(self._budget.paused):
             if not self._budget.must_wait(0) and (code := transfer.resume()) and self._wire:
-                self._wire.stop(transfer.handle, (code, "ended while resuming"))
+                self._wire.stop(transfer.handle, Ending(code, "ended while resuming"))
 
 
 def _sweep_s(config: Config) -> float:

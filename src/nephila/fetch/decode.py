@@ -25,6 +25,12 @@ ZSTD_WINDOW_MAX = 8 << 20
 CODINGS_MAX = 3
 RATIO_FROM = 1 << 20
 """Below this many bytes no body is a bomb, however well it was compressed."""
+SUSPECT_RATIO = 50
+"""Text shrinks to a tenth at best; what shrinks more is looked at to its end."""
+NO_CODINGS = frozenset({"", "identity", "none", "utf-8", "utf8", "binary", "8bit", "chunked", "aws-chunked"})
+"""Words that servers write beside a coding and that change nothing."""
+TEXT_LOOK = 512
+TEXT = bytes(byte for byte in range(256) if byte >= 32 or byte in b"\t\n\f\r\x1b")
 BROKEN: type[Exception] = isal_zlib.error  # type: ignore[assignment]
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -33,8 +39,8 @@ Blocks = Iterator[bytes]
 
 class Decoded(NamedTuple):
     """`problem`: "" · `decode` (cut or damaged: content is the sound prefix) · `bomb` (no content) · `label` (not
-    compressed at all, whatever the label says: content is the body) · `coding` (an unknown coding among known ones: no
-    content). Content longer than the limit is cut without a problem."""
+    compressed at all, whatever the label says: content is the body) · `coding` (an unknown coding among known ones: no content; alone it counts
+    as none). Content longer than the limit is cut without a problem."""
 
     content: bytes
     problem: str = ""
@@ -63,14 +69,22 @@ def decode(payload: Body, content_encoding: str, limit: int, ratio_max: int) -> 
     stream: Blocks = payload.blocks(PIECE)
     for layer in layers:
         stream = _measured(layer(stream), most)
-    return _collect(stream, limit)
+    found = _collect(stream, limit, payload.size * SUSPECT_RATIO)
+    if found.problem == "decode" and not found.content and _is_text(payload.head(TEXT_LOOK)):
+        return Decoded(payload.head(limit), "label")
+    return found
 
 
 def _layers(content_encoding: str) -> tuple[list[Callable[[Blocks], Blocks]], bool]:
     """(the layers to undo, last applied first; whether there are codings that nobody knows)."""
     names = [name.strip().lower().strip("\"'") for name in content_encoding.split(",")]
     known = [LAYERS[name] for name in reversed(names) if name in LAYERS]
-    return known, any(name not in LAYERS and name not in ("", "identity") for name in names)
+    return known, any(name not in LAYERS and name not in NO_CODINGS for name in names)
+
+
+def _is_text(head: bytes) -> bool:
+    """No control characters but blanks: compressed data has some soon."""
+    return not head.translate(None, TEXT) and bool(head)
 
 
 def _measured(blocks: Blocks, most: int) -> Blocks:
@@ -82,7 +96,8 @@ def _measured(blocks: Blocks, most: int) -> Blocks:
         yield block
 
 
-def _collect(stream: Blocks, limit: int) -> Decoded:
+def _collect(stream: Blocks, limit: int, suspect: int) -> Decoded:
+    """At most `limit` bytes. When that is more than `suspect`, the rest is looked at, too, and thrown away: is it a bomb?"""
     pieces, room = [], limit
     try:
         for piece in stream:
@@ -90,10 +105,13 @@ def _collect(stream: Blocks, limit: int) -> Decoded:
             room -= len(pieces[-1])
             if room <= 0:
                 break
+        if room <= 0 and limit > suspect:
+            for _ in stream:
+                pass
     except _Bomb:
         return Decoded(b"", "bomb")
     except _Damaged:
-        return Decoded(b"".join(pieces), "decode")
+        return Decoded(b"".join(pieces), "decode" if room > 0 else "")
     return Decoded(pieces[0] if len(pieces) == 1 else b"".join(pieces))
 
 

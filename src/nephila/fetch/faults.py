@@ -59,6 +59,8 @@ def reason(code: int, number: int, message: str, verified: int, *, phase: str, p
         return f"timeout.{phase}"
     if proxied and "CONNECT" in message:
         return "proxy"
+    if code == BAD_REPLY and "status line" in message:
+        return "bad_status_line"  # what libcurl says of a kept connection; on a new one the same is HTTP/0.9 to it
     if code == RECEIVE and "chunk" in message:
         return "bad_chunk"
     if code == RECEIVE and ("nghttp2" in message or "HTTP/2" in message):

@@ -10,6 +10,8 @@ LENGTH_DIGITS_MAX = 18
 SECRET_WORDS = (b"authorization", b"cookie", b"x-api-key", b"-token")
 """One of these is in every secret line."""
 _FOLD = re.compile(rb"[ \t]*\r?\n[ \t]+(?![\r\n])")
+_WHOLE = re.compile(r"bytes 0-(\d{1,18})/(\d{1,18})")
+"""The Content-Range of a part that begins at the beginning and has an end."""
 _SECRET_LINE = re.compile(
     rb"(?im)^(?:authorization|cookie|proxy-authorization|x-api-key|[^:\r\n]+-token)[ \t]*:[^\n]*\n"
 )
@@ -58,13 +60,21 @@ def framing(headers: list[tuple[str, str]]) -> tuple[bool, bool, str]:
     """
     values = dict(headers)
     length = values.get("content-length", "")
-    if values.get("transfer-encoding", "").lower().endswith("chunked"):
+    if values.get("transfer-encoding", "").rpartition(",")[2].strip().lower() == "chunked":
         return True, bool(length), ""
     if not length or (length.isdecimal() and len(length) <= LENGTH_DIGITS_MAX):
         return False, bool(length), ""  # of lines that differ libcurl takes none
     parts = {part.strip() for part in length.split(",")}
     sound = len(parts) == 1 and min(parts).isdecimal() and len(min(parts)) <= LENGTH_DIGITS_MAX
     return False, True, "" if sound else f"Content-Length: {length[:100]}"
+
+
+def part_of(status: int, headers: list[tuple[str, str]]) -> str:
+    """`unspecified` for a 206 that is not the whole: nobody asked for a part (RFC 9110 section 15.3.7)."""
+    if status != 206:
+        return ""
+    whole = _WHOLE.fullmatch(dict(headers).get("content-range", ""))
+    return "" if whole and int(whole[1]) + 1 == int(whole[2]) else "unspecified"
 
 
 def without_secrets(head: bytes) -> bytes:

@@ -47,6 +47,7 @@ class Setup:
         self._secret = [line for name, line in given.items() if SECRET_HEADER.fullmatch(name)]
         plain = {name: line for name, line in given.items() if not SECRET_HEADER.fullmatch(name)}
         self._plain = list({**HEADERS, **plain}.values())
+        self._uncoded = list({**HEADERS, **plain, "accept-encoding": "Accept-Encoding: identity"}.values())
         self._origins = _origins(config.seeds) if self._secret else frozenset[str]()
         self.trust, self.versions = Trust(config, folder, clock), Versions(config)
         self.auth = Auth(config)
@@ -77,7 +78,7 @@ class Setup:
 
     def headers(self, lease: Lease, target: Target) -> list[str]:
         """The header lines of a request. Raises ValueError for a line end in a value."""
-        lines = self._plain
+        lines = self._uncoded if lease.plain else self._plain
         etag, modified = lease.request.validators
         extra = [f"Cookie: {lease.cookie}"] if lease.cookie else []
         if etag:

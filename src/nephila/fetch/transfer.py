@@ -91,6 +91,13 @@ class Transfer:
             late = age > config.connect_timeout_s
         return phase if late else ""
 
+    def forgive(self, seconds: float) -> None:
+        """We were busy elsewhere for so long: no deadline counts it."""
+        self.begun += seconds
+        self.head_at += seconds if self.head_at else 0.0
+        self._tls_at += seconds if self._tls_at else 0.0
+        self._mark = self._mark[0] + seconds, self._mark[1]
+
     def phase(self) -> str:
         """Where it stands: connect, tls, headers or body."""
         if self.status:

@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import resource
+from typing import NamedTuple
 
 import pycurl  # type: ignore[import-untyped]
 
-Ending = tuple[int, str]
+
+class Ending(NamedTuple):
+    """How a transfer ended. `socket`: over which it came to its end by itself, -1 when that is not known."""
+
+    code: int
+    message: str = ""
+    socket: int = -1
 
 
 KEPT_MAX = 1024
@@ -48,7 +55,7 @@ class Wire:
         """Who still waits is cancelled."""
         for handle, done in list(self._running.items()):
             done.cancel()
-            self.stop(handle, (pycurl.E_ABORTED_BY_CALLBACK, "closed"))
+            self.stop(handle, Ending(pycurl.E_ABORTED_BY_CALLBACK, "closed"))
         self._multi.close()
         self._on_timer(-1)
         for fd in list(self._watched):
@@ -90,9 +97,9 @@ class Wire:
         while more:
             more, whole, broken = self._multi.info_read()
             for handle in whole:
-                self._end(handle, (0, ""))
+                self._end(handle, Ending(0, "", fd))
             for handle, code, message in broken:
-                self._end(handle, (code, message))
+                self._end(handle, Ending(code, message))
 
     def _end(self, handle: pycurl.Curl, ending: Ending) -> None:
         self._multi.remove_handle(handle)

@@ -72,6 +72,8 @@ class Books:
         self.leases: dict[int, Held] = {}
         self.alone: dict[int, int] = {}
         """URLs that may have killed a worker → deaths since they go out alone."""
+        self.plain: set[int] = set()
+        """URLs whose body did not decode: the next request asks for one without content coding."""
         self.chains = snapshot.chains
         self.rules = snapshot.rules
         """Text → id of every rule that has refused an address."""

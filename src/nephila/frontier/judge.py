@@ -12,7 +12,7 @@ from nephila.frontier.seeds import Seeds
 from nephila.frontier.settling import Settling
 from nephila.types import HOST_FAILURES, NETWORK_FAILURES, RETRYABLE, Settlement
 
-AT_ONCE = frozenset({"cookie_wall", "status.429", "ftp_busy"}) | HOST_FAILURES
+AT_ONCE = frozenset({"cookie_wall", "damaged", "late_answer", "status.429", "ftp_busy"}) | HOST_FAILURES
 """Reasons for which the URL has no wait of its own: the host has one, or nothing has to pass."""
 
 

@@ -93,6 +93,7 @@ class Lending:
             1 if page else 0,
             self._manners.addresses.resolution(host),
             access,
+            row.id in books.plain,
         )
         host.home = worker if books.config.per_host == 1 else 0
         if page:

@@ -43,6 +43,7 @@ class Settling:
         self._intake.links(row, s)
         books.chains.pop(row.id, None)
         books.alone.pop(row.id, None)
+        books.plain.discard(row.id)
         if row.kind == ROBOTS:
             self._intake.admit()
             self._permission.settled(host, row, s)
@@ -126,6 +127,8 @@ class Settling:
         batch.attempts.append((row.id, 1, row.attempts, s.started, s.status, s.reason, s.ms, s.bytes, due_wall))
         batch.pages.append(0)
         batch.empty = False
+        if s.reason == "damaged":
+            books.plain.add(row.id)
         if s.set_cookies:
             books.keep_cookies(row.url, s.set_cookies, s.access)
         if row.kind == ROBOTS:

@@ -28,7 +28,7 @@ How to add a case, in the module of its section:
 - `names=("shop.example",)` gives the host a name; `exits=4` allows the crawl to end with another code (a parked host).
 - Never link to an address outside 127.0.0.0/8 that could be asked for: scope is `any`. Use a name ending in `.invalid`.
 - `quick=True` for one or two cases per section that take no time: they run in `make test`, all others with `--long`.
-  While writing: `pytest tests/torture --torture A4` (ids that begin so, comma-separated).
+  While writing: `pytest tests/torture --torture A4,B,C1.ring` (rows, sections, cases).
 """
 
 from nephila.testing.torture.cases import UNASKED, Case, case, cases, says

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from nephila.testing.torture.cases import cases
+from nephila.testing.torture.cases import cases, chosen_by
 from nephila.testing.torture.rows import ROWS, SECTIONS
 from nephila.testing.torture.server import Place, TortureServer
 
@@ -16,9 +16,9 @@ from nephila.testing.torture.server import Place, TortureServer
 def main(argv: list[str] | None = None) -> None:
     options = argparse.ArgumentParser("python -m nephila.testing.torture", description=__doc__)
     options.add_argument("--port", type=int, default=0, help="default: a free one")
-    options.add_argument("--only", default="", help="cases whose id begins so, such as A4 or A,B2.nul")
+    options.add_argument("--only", default="", help="sections, rows or cases, such as A,B4,C1.ring")
     given = options.parse_args(argv)
-    chosen = [case for case in cases() if case.id.startswith(tuple(given.only.split(",")))]
+    chosen = chosen_by(given.only, cases()) if given.only else cases()
     with TortureServer(chosen, port=given.port) as server:
         print("\n".join(table(list(server.places.values()))))
         print("\n".join(f"--resolve {entry}" for entry in server.resolve))

@@ -138,6 +138,14 @@ def cases() -> list[Case]:
     return sorted(_cases.values(), key=lambda found: order.index(found.row.id))
 
 
+def chosen_by(text: str, among: list[Case]) -> list[Case]:
+    """The cases that a list names: `A` a section, `A4` a row, `A4.mended` a case, and what begins so."""
+    wanted = text.split(",")
+    rows = {word for word in wanted if "." not in word}
+    full = tuple(word for word in wanted if "." in word)
+    return [case for case in among if {case.row.id, case.row.section} & rows or (full and case.id.startswith(full))]
+
+
 def crawls(chosen: list[Case]) -> Iterator[tuple[str, list[Case]]]:
     """The cases that can share a crawl, with a name for it: those of one section that need the same settings."""
     groups: dict[tuple[str, str], list[Case]] = {}

@@ -124,7 +124,10 @@ def _of_archive(case: Case, place: Place, seen: Observed) -> list[str]:
     said_only = seen.kept is not None and seen.kept.protocol == "ftp" and seen.outcome != "OK"
     stored = b"" if said_only else (seen.head + seen.body)[: SENT_MAX // 2]
     sent = [bytes(talk.sent) for talk in place.talks]
-    if stored and any(sent) and not any(stored in one for one in sent):
+    whole = (
+        seen.kept is not None and not seen.kept.same_as
+    )  # a revisit record has the body, and its framing, of another
+    if whole and stored and any(sent) and not any(stored in one for one in sent):
         found.append(f"the archive has bytes that were never sent: {stored[:200]!r}")
     return found
 
