@@ -180,6 +180,13 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     offline_probe_s: Annotated[float, key("while offline one host is tried this often", option=False)] = 5.0
     offline_max_s: Annotated[float, key("give up (exit 4) after this long without network", option=False)] = 3600.0
     drain_s: Annotated[float, key("on Ctrl-C, running requests get this long to end", option=False)] = 10.0
+    trap_pages: Annotated[
+        int,
+        key(
+            "pages of one form of address that are taken before any is looked at for saying nothing new (docs/traps.md)",
+            option=False,
+        ),
+    ] = 32
     refused_max: Annotated[int, key("refused addresses stored one by one; more are only counted", option=False)] = (
         1_000_000
     )

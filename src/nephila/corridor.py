@@ -20,6 +20,7 @@ from nephila.fetch.client import Client
 from nephila.fetch.decode import decode
 from nephila.fetch.wanted import types_rule
 from nephila.page.reader import Reader
+from nephila.page.sketch import sketch
 from nephila.plan import Step, WorkerSpec
 from nephila.ports import Fetch
 from nephila.robots.gate import Gate
@@ -99,6 +100,7 @@ def build_engine(
         slot=slot,
         hooks=hooks or hooks_of(spec.hooks),
         abroad=Abroad() if 0 < c.site_pages < c.site_pages_max else None,
+        sketch=sketch,
         on_close=close,
     )
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import msgspec
+from xxhash import xxh3_64_intdigest
 
 from nephila.ports import Fetch, Frontier, Keep, Read
 from nephila.types import (
@@ -29,6 +30,9 @@ from nephila.types import (
 )
 from nephila.verdict import judge, max_age
 
+HTML = ("text/html", "application/xhtml+xml")
+SOFT = "trap:soft_404"
+
 
 class Permission(Protocol):
     def learn(self, origin: str, robots: RobotsFile) -> None: ...
@@ -36,13 +40,19 @@ class Permission(Protocol):
 
 
 class Admit(Protocol):
-    def admit(self, links: Links, follow: bool = True, ignore_nofollow: bool = False) -> Found: ...
+    def admit(self, links: Links, rule: str = "") -> Found: ...
     def admit_urls(self, pairs: list[tuple[str, Kind]]) -> Found: ...
 
 
 class Decode(Protocol):
     def __call__(self, response: Response) -> tuple[bytes, str]:
         """(decoded content, what was wrong with it or "")."""
+        ...
+
+
+class Sketch(Protocol):
+    def __call__(self, content: bytes, url: str) -> bytes:
+        """Which texts stand on a page, packed."""
         ...
 
 
@@ -86,6 +96,7 @@ class Engine:
         slot: Callable[[int], None] = lambda lease: None,
         hooks: Hooks | None = None,
         abroad: Callable[[Links], list[str]] | None = None,
+        sketch: Sketch = lambda content, url: b"",
         on_close: Callable[[], Any] = lambda: None,
     ) -> None:
         self.frontier, self.permission, self.fetch, self.decode = frontier, permission, fetch, decode
@@ -97,6 +108,7 @@ class Engine:
         )
         self._ignore_nofollow, self._release, self._slot = ignore_nofollow, release, slot
         self._hooks, self._on_close, self._abroad = hooks, on_close, abroad
+        self._sketch = sketch
 
     async def run(self, connections: int) -> None:
         async with asyncio.TaskGroup() as crew:
@@ -151,6 +163,8 @@ class Engine:
         """Bytes become meaning, links become what the front needs. The slot says whose page it is, should we die of it."""
         lease, response = visit.lease, visit.response
         assert response is not None
+        if lease.request.kind is Kind.PROBE and not lease.unread:
+            return self._slotted(visit, response, self._probed)
         if visit.outcome is Outcome.MOVED:
             moved = [] if lease.request.kind is Kind.ROBOTS else [(visit.moved_to, Kind.REDIRECT)]
             return msgspec.structs.replace(visit, found=self.admission.admit_urls(moved))
@@ -158,9 +172,12 @@ class Engine:
             return msgspec.structs.replace(visit, outcome=Outcome.UNREADABLE, reason=lease.unread)
         if lease.request.kind is not Kind.ROBOTS and visit.outcome is not Outcome.OK:
             return visit
-        self._slot(lease.id)
+        return self._slotted(visit, response, self._understood)
+
+    def _slotted(self, visit: Visit, response: Response, read: Callable[[Visit, Response], Visit]) -> Visit:
+        self._slot(visit.lease.id)
         try:
-            return self._understood(visit, response)
+            return read(visit, response)
         finally:
             self._slot(0)
 
@@ -181,14 +198,33 @@ class Engine:
         if self._hooks is not None:
             items, failed = self._hooked(lease, self._hooks.on_page, lease, response, page)
             page, errors = msgspec.structs.replace(page, items=items or []), errors + failed
-        found = self._admitted(page)
+        if (lease.sketch or lease.soft) and page.media_type in HTML:
+            visit = self._compared(visit, content)
+        found = self._admitted(page, SOFT if visit.reason == "soft_404" else "")
         return msgspec.structs.replace(visit, response=response, page=page, found=found, errors=errors)
 
-    def _admitted(self, page: Page) -> Found:
-        """The page's links, and those that a hook asked for (requests among its items)."""
+    def _compared(self, visit: Visit, content: bytes) -> Visit:
+        """The page says what the host says for names that nobody has: then it was not found, whatever its status."""
+        lease = visit.lease
+        texts = self._sketch(content, lease.request.url)
+        soft = bool(texts) and not visit.reason and xxh3_64_intdigest(texts) in lease.soft
+        return msgspec.structs.replace(
+            visit, sketch=texts if lease.sketch else b"", reason="soft_404" if soft else visit.reason
+        )
+
+    def _probed(self, visit: Visit, response: Response) -> Visit:
+        """An answer for a name that nobody has is no page, whatever it is."""
+        content = self.decode(response)[0] if visit.outcome is Outcome.OK else b""
+        texts = self._sketch(content, visit.lease.request.url)
+        return msgspec.structs.replace(visit, outcome=Outcome.SKIPPED, reason="probe", sketch=texts)
+
+    def _admitted(self, page: Page, rule: str) -> Found:
+        """The page's links, and those that a hook asked for (requests among its items). `rule`: why they are not followed."""
         found = Found()
+        if "nofollow" in page.robots and not self._ignore_nofollow:
+            rule = rule or "nofollow"
         if page.links is not None:
-            found = self.admission.admit(page.links, "nofollow" not in page.robots, self._ignore_nofollow)
+            found = self.admission.admit(page.links, rule)
         asked = [(item.url, item.kind) for item in page.items if isinstance(item, Request)]
         if asked:
             more = self.admission.admit_urls(asked)
@@ -261,4 +297,5 @@ def settlement(visit: Visit) -> Settlement:
         visit.lease.access,
         items=[item for item in page.items if not isinstance(item, Request)] if page else [],
         errors=visit.errors,
+        sketch=visit.sketch,
     )

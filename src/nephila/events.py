@@ -31,6 +31,10 @@ EVENTS = {
     "host.paused": "a host asked for a pause by Retry-After: origin, seconds",
     "site.full": "a site has given as many pages as its budget allows; its URLs wait: site, pages, budget",
     "trap.met": "an address was refused as a trap, for the first time in this run under this rule: rule, url, page (url.id)",
+    "trap.suspected": "pages of one form of address say nothing new: what is queued and met of it is refused from now on: rule,"
+    " origin, form, pages, samples",
+    "soft_404": "a host answers 200 for a name that nobody has; pages that say the same are flagged, their links not"
+    " followed: url, digest",
     "robots.unreachable": "robots.txt could not be fetched, so the origin's URLs are denied: origin, reason",
     "tls.unverified": "a host of `insecure` is read although its TLS certificate or protocol does not hold: origin, reason",
     "network.lost": "no host answers: our own network is taken to be away, nobody is blamed",

@@ -29,6 +29,8 @@ class Kind(enum.StrEnum):
     FORM = "form"
     ROBOTS = "robots"
     LOGIN = "login"
+    PROBE = "probe"
+    """A name that nobody has: what does the host say then?"""
 
 
 FLAT_KINDS = frozenset({Kind.REDIRECT, Kind.EMBED, Kind.SITEMAP, Kind.ROBOTS})
@@ -260,6 +262,10 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     """Names of the credentials that go with it (`credentials`), a blank between."""
     plain: bool = False
     """Ask for a body without content coding: the one that came before did not decode."""
+    sketch: bool = False
+    """The frontier wants to know which texts stand on the page."""
+    soft: tuple[int, ...] = ()
+    """Sketches (as one number each) of what this host says for names that nobody has."""
 
 
 class Body:
@@ -441,6 +447,7 @@ class Visit(msgspec.Struct, frozen=True):
     found: Found = Found()
     record: Record | None = None
     moved_to: str = ""
+    sketch: bytes = b""
     errors: list[str] = []
     """Hooks that raised: `handler_error` attempts, never an outcome."""
 
@@ -448,6 +455,10 @@ class Visit(msgspec.Struct, frozen=True):
     def retryable(self) -> bool:
         """It may go better another time, and a try is left. Such a visit is neither read nor archived."""
         return self.reason in RETRYABLE and not self.lease.last
+
+
+Packed = bytes
+"""A settlement has a field `bytes`."""
 
 
 class Settlement(msgspec.Struct, frozen=True, array_like=True):
@@ -480,3 +491,5 @@ class Settlement(msgspec.Struct, frozen=True, array_like=True):
     access: str = ""
     items: list[Any] = []
     errors: list[str] = []
+    sketch: Packed = b""
+    """The page's texts (`page.sketch`), when the lease asked for them."""

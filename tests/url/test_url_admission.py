@@ -112,13 +112,13 @@ def test_wanted_first_is_never_told_as_refused() -> None:
     it = admission()
     assert told(it.admit(page("x"))) == [("https://h.org/a/x", PAGE, "")]
     assert told(it.admit(page(("x", FORM)))) == []
-    assert told(it.admit(page("x"), follow=False)) == []
+    assert told(it.admit(page("x"), "nofollow")) == []
 
 
 def test_a_nofollow_page_says_nothing_for_the_next_one() -> None:
     it = admission()
     x = "https://h.org/a/x"
-    first = it.admit(page("x", "http://other.org/"), follow=False)
+    first = it.admit(page("x", "http://other.org/"), "nofollow")
     assert told(first) == [(x, PAGE, "nofollow"), ("http://other.org/", PAGE, "scope.host")]
     assert edges(first) == ([], [FP(x), FP("http://other.org/")])
     assert told(it.admit(page("x"))) == [(x, PAGE, "")]
@@ -126,7 +126,7 @@ def test_a_nofollow_page_says_nothing_for_the_next_one() -> None:
 
 
 def test_nofollow_may_be_ignored() -> None:
-    assert told(admission().admit(page("x"), follow=False, ignore_nofollow=True)) == [("https://h.org/a/x", PAGE, "")]
+    assert told(admission().admit(page("x"), "")) == [("https://h.org/a/x", PAGE, "")]
 
 
 def test_urls_that_are_no_links() -> None:

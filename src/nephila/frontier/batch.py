@@ -66,6 +66,8 @@ class Batch:
         """(due, attempts, unread, url id): stays queued"""
         self.readmitted: list[tuple[str, int, int, str, int]] = []
         """(kind, depth, parent, state, url id): refused before, wanted now"""
+        self.aside: list[tuple[str, int, int]] = []
+        """(state, rule, url id): queued before, refused now"""
         self.visits: list[tuple[Any, ...]] = []
         """(id, url, round — 0: the next one —, started, … as in table visit up to length, with the archive file's name for its id)"""
         self.attempts: list[tuple[Any, ...]] = []

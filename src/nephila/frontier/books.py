@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from nephila import credentials
 from nephila.clock import Clock
@@ -15,6 +15,9 @@ from nephila.frontier.batch import Batch, Row, Snapshot
 from nephila.frontier.cookies import CookieJar
 from nephila.frontier.host import Address, Host, HostHeap
 from nephila.types import Lease
+
+if TYPE_CHECKING:
+    from nephila.frontier.templates import Watch
 
 
 class Ended(NamedTuple):
@@ -33,6 +36,7 @@ class Held(NamedTuple):
     started: float
     worker: int
     address: Address | None
+    watch: Watch | None = None
 
 
 class Books:

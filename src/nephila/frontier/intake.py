@@ -21,6 +21,7 @@ from nephila.frontier.ledger import Ledger
 from nephila.frontier.met import Met
 from nephila.frontier.queues import Queues
 from nephila.frontier.seeds import Seeds
+from nephila.frontier.templates import Templates
 from nephila.types import FLAT_KINDS, Found, Kind, NewLink, Outcome, Request, Settlement
 from nephila.url.parse import origin, without_userinfo
 from nephila.url.traps import PREFIX
@@ -53,11 +54,12 @@ class Intake:
         queues: Queues,
         seeds: Seeds,
         met: Met,
+        templates: Templates,
         fingerprint: Callable[[str], int],
         snapshot: Snapshot,
     ) -> None:
         self._books, self._queues, self._seeds, self._met, self._fingerprint = books, queues, seeds, met, fingerprint
-        self._deep = met.deep
+        self._deep, self._templates = met.deep, templates
         self._refused, self._refused_count = snapshot.refused, snapshot.refused_count
         self._rules = books.rules
         self._waiting: list[Brought] = []
@@ -82,6 +84,12 @@ class Intake:
         self._seeds.ids.add(id)
         if request.guessed:
             self._seeds.guess(id)
+
+    def probe(self, url: str, row: Row) -> int:
+        """Ask for a URL that nobody has, because of the page of this row, before anything else that its host waits for. Returns
+        its id (0: it is known)."""
+        fp = self._fingerprint(url)
+        return self._admit(fp, url, Kind.PROBE, 0, 0, row.id, 0, "") if self._met.first(fp, url) else 0
 
     def links(self, row: Row, s: Settlement) -> None:
         """Links of a page, or the one target of a redirect, in the batch of the visit that brought them: the latest."""
@@ -186,6 +194,8 @@ class Intake:
         batch, name = books.batch, origin(url)
         host = books.ids.get(name) or books.id_of(name)
         batch.empty = False
+        if not rule and parent and name in self._templates.dry:
+            rule = self._templates.refusal(name, url, kind._value_)
         rule_id = self._rule(rule) if rule else 0
         if rule.startswith(PREFIX):
             self._trapped(rule, rule_id, url, parent)
@@ -216,6 +226,17 @@ class Intake:
             self._books.batch.rules.append((id, text, self._books.clock.wall()))
         return id
 
+    def refuse(self, row: Row, rule: str) -> None:
+        """A row that was queued is refused: its form is dry now."""
+        batch, id = self._books.batch, self._rule(rule)
+        batch.aside.append(("refused", id, row.id))
+        batch.rule_counts[id] += 1
+        batch.found -= 1
+        batch.empty = False
+        self._refused[row.fp] = row.id
+        self._refused_count += 1
+        self._trapped(rule, id, row.url, row.parent)
+
     def _trapped(self, rule: str, id: int, url: str, page: int) -> None:
         """A trap is said when it is met first, and shown with examples."""
         examples = self._books.trapped.setdefault(id, [])
@@ -239,6 +260,8 @@ class Intake:
         fresh = {link.fp for link in taken}
         for link in links:
             if link.fp in fresh or link.fp not in self._refused or self._seeds.refusal(link):
+                continue
+            if self._templates.refusal(origin(link.url), link.url, link.kind):
                 continue
             depth = row.depth + (link.kind not in FLAT_KINDS)
             self._queue_again(self._refused.pop(link.fp), link.fp, link.url, link.kind.value, depth, row.id)
@@ -268,6 +291,8 @@ class Intake:
     def _queue_again(self, id: int, fp: int, url: str, kind: str, depth: int, parent: int) -> None:
         books = self._books
         state = "too_deep" if self._deep and depth > books.config.max_depth else "queued"
+        if books.batch.aside:  # what was refused in this batch and is wanted in it
+            books.batch.aside = [one for one in books.batch.aside if one[2] != id]
         books.batch.readmitted.append((kind, depth, parent, state, id))
         books.batch.empty = False
         self._refused_count -= 1

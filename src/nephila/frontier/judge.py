@@ -10,6 +10,7 @@ from nephila.frontier.outage import Outage
 from nephila.frontier.queues import Queues
 from nephila.frontier.seeds import Seeds
 from nephila.frontier.settling import Settling
+from nephila.frontier.templates import Templates
 from nephila.types import HOST_FAILURES, NETWORK_FAILURES, RETRYABLE, Settlement
 
 AT_ONCE = frozenset({"cookie_wall", "damaged", "late_answer", "status.429", "ftp_busy"}) | HOST_FAILURES
@@ -20,10 +21,18 @@ class Judge:
     """One visit at a time."""
 
     def __init__(
-        self, books: Books, manners: Manners, queues: Queues, outage: Outage, seeds: Seeds, settling: Settling
+        self,
+        books: Books,
+        manners: Manners,
+        queues: Queues,
+        outage: Outage,
+        seeds: Seeds,
+        settling: Settling,
+        templates: Templates,
     ) -> None:
         self._books, self._manners, self._queues = books, manners, queues
         self._outage, self._seeds, self._settling = outage, seeds, settling
+        self._templates = templates
 
     def take(self, held: Held, s: Settlement) -> None:
         """A visit came back: its host learns from it, and its URL is settled, waits, or is queued as it was."""
@@ -40,6 +49,7 @@ class Judge:
                 self._settling.finish(held.host, held.row, s, held.lease)
                 if held.row.kind != ROBOTS:
                     self._manners.budgets.settled(held.host, s)
+                    self._templates.settled(held.host, held.row, s, held.watch)
         self._queues.wake(held.host)
 
     def _again(self, held: Held, s: Settlement, now: float) -> bool:

@@ -11,7 +11,8 @@ from nephila.frontier.host import Address, Host
 from nephila.frontier.manners import Manners
 from nephila.frontier.permission import Permission
 from nephila.frontier.queues import Queues
-from nephila.frontier.settling import Settling
+from nephila.frontier.settling import BULK, Settling
+from nephila.frontier.templates import Templates
 from nephila.types import Kind, Lease, Request
 
 KINDS = {kind.value: kind for kind in Kind}
@@ -21,10 +22,17 @@ class Lending:
     """Makes leases and takes them back."""
 
     def __init__(
-        self, books: Books, manners: Manners, permission: Permission, queues: Queues, settling: Settling
+        self,
+        books: Books,
+        manners: Manners,
+        permission: Permission,
+        queues: Queues,
+        settling: Settling,
+        templates: Templates,
     ) -> None:
         self._books, self._clock, self._manners = books, books.clock, manners
         self._permission, self._queues, self._settling = permission, queues, settling
+        self._templates = templates
 
     def serve(self, due: Host | Address, room: int, now: float, worker: int, leases: list[Lease]) -> None:
         """Append what a host that is due gives out, at most `room` leases; then it stands in the heap for its next time. The
@@ -61,10 +69,21 @@ class Lending:
         free = min(self._manners.capacity(host), self._share(room, now))
         free = min(free, self._manners.addresses.room(host), self._manners.budgets.room(host))
         for _ in range(min(free, 1) if paced else free):
-            if (row := host.pop_ready(now)) is None:
+            if (row := self._next(host, now)) is None:
                 break
             leases.append(self.lease(host, row, now, worker, paced=paced))
         self._queues.refill(host)
+
+    def _next(self, host: Host, now: float) -> Row | None:
+        """The next URL of a host that is worth asking for; a few of those that are not are set aside on the way."""
+        for _ in range(BULK):
+            row = host.pop_ready(now)
+            if row is None or host.origin not in self._templates.dry or not row.parent:
+                return row
+            if not (rule := self._templates.refusal(host.origin, row.url, row.kind)):
+                return row
+            self._settling.set_aside(host, row, rule)
+        return None
 
     def _share(self, room: int, now: float) -> int:
         """How much of the room a host without pause may take: all, unless others are due, too."""
@@ -77,6 +96,7 @@ class Lending:
         cookie, access = books.jar.line(row.url, self._clock.wall())
         if books.access and (sent := books.access.get(host.origin)):
             access = credentials.join(sent, access)
+        watch = self._templates.look(host, row) if page else None
         lease = Lease(
             row.id,
             Request(
@@ -94,6 +114,8 @@ class Lending:
             self._manners.addresses.resolution(host),
             access,
             row.id in books.plain,
+            watch is not None and watch.watched,
+            watch.soft if watch is not None else (),
         )
         host.home = worker if books.config.per_host == 1 else 0
         if page:
@@ -101,7 +123,7 @@ class Lending:
             host.held.add(row.id)
             host.robots_used = True
             self._manners.budgets.sent(host)
-        books.leases[row.id] = Held(lease, row, host, now, worker, self._manners.sent(host, now))
+        books.leases[row.id] = Held(lease, row, host, now, worker, self._manners.sent(host, now), watch)
         return lease
 
     def take_back(self, lease_id: int) -> Held:

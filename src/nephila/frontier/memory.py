@@ -100,6 +100,8 @@ class MemoryStore:
             self.by_fp[row["fp"]] = row["id"]
         for kind, depth, parent, state, id in batch.readmitted:
             self.urls[id].update(kind=kind, depth=depth, parent=parent, state=state, rule=0)
+        for state, rule, id in batch.aside:
+            self.urls[id].update(state=state, rule=rule)
         for due, attempts, unread, id in batch.retries:
             self.urls[id].update(due=due, attempts=attempts, unread=unread)
         for attempts, visit, id in batch.done:

@@ -11,7 +11,7 @@ keep a heap of hosts by due time, in which a host stands only when it could give
 when a visit settles. So politeness needs no locks and nobody polls. *Manners* say how fast a host is asked, *permission*
 whether at all. *Lending* makes a lease; the *judge* says what a visit means: our own network failed (*outage*), once more,
 or final. *Settling* writes what is final into the batch, and the *ledger* commits batches in order. *Suspects* are pages
-whose worker died. *Ending* knows when it is over, *steering* what a person may change meanwhile.
+whose worker died. *Templates* know which forms of address say nothing new. *Ending* knows when it is over, *steering* what a person may change meanwhile.
 
 Each room is one class over the same *books*; none of them knows this module. Everything is synchronous and on one thread.
 A visit is *accepted* when `accept` returns; its batch is *committed* by the store a moment later. What people see counts
@@ -51,6 +51,7 @@ from nephila.frontier.seen.door import Seen
 from nephila.frontier.settling import Settling
 from nephila.frontier.steering import Steering
 from nephila.frontier.suspects import Suspects
+from nephila.frontier.templates import Templates
 from nephila.types import Lease, Request, RobotsFile, Settlement
 from nephila.url.scope import ScopeSpec
 
@@ -89,12 +90,14 @@ class Scheduler:
         met = Met(seen, deep=config.max_depth >= 0)
         permission = Permission(books, manners, seeds, met, fingerprint)
         self._queues = queues = Queues(books, store, ledger, manners, permission)
-        self._intake = Intake(books, queues, seeds, met, fingerprint, snapshot)
+        self._templates = templates = Templates(books)
+        self._intake = Intake(books, queues, seeds, met, templates, fingerprint, snapshot)
         self._settling = Settling(books, ledger, queues, permission, self._intake, seeds)
-        self._lending = Lending(books, manners, permission, queues, self._settling)
+        self._lending = Lending(books, manners, permission, queues, self._settling, templates)
         self._suspects = Suspects(books, self._lending)
         self._outage = Outage(books, network, manners, permission, queues, self._lending)
-        self._judge = Judge(books, manners, queues, self._outage, seeds, self._settling)
+        self._judge = Judge(books, manners, queues, self._outage, seeds, self._settling, templates)
+        templates.probe = self._intake.probe
         self._ending = Ending(books, ledger, self._suspects, manners.budgets)
         self._steering = Steering(books, ledger, network, manners, queues)
         books.on_change = lambda: self.on_change()

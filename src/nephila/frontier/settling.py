@@ -101,6 +101,12 @@ class Settling:
         """Reading this page has killed workers: it stays fetched and unread."""
         self.finish(held.host, held.row, Settlement(held.row.id, Outcome.UNREADABLE, reason), held.lease)
 
+    def set_aside(self, host: Host, row: Row, rule: str) -> None:
+        """A queued URL that is not asked for: its form is dry."""
+        self._queues.forget(host, row)
+        self._books.chains.pop(row.id, None)
+        self._intake.refuse(row, rule)
+
     def end_queued(self, host: Host, now: float) -> None:
         """End queued URLs of a host whose verdict is known: no request, no wait."""
         assert host.verdict

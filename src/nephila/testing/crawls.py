@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from hashlib import sha1
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
@@ -20,13 +21,16 @@ from nephila.frontier.seen import ways
 from nephila.plan import WorkerSpec, requests_of, scope_of
 from nephila.testing.clock import FakeClock
 from nephila.testing.fakeweb import FakeWeb
+from nephila.types import Record, Visit
 from nephila.url.key import Fingerprints
 
 SEED = 7
 
 
 class FakeCrawl:
-    """One run of a crawl of `web` under `clock`, over `store`. Nothing is archived (but see `keep`).
+    """One run of a crawl of `web` under `clock`, over `store`. Nothing is archived.
+
+    `digests`: visits tell, as an archive does, which page had the same body before.
 
     Run several after another over the same store to resume; leave `run` early with `until` to see what a kill leaves:
     nothing of the scheduler is closed or committed then.
@@ -41,9 +45,11 @@ class FakeCrawl:
         *,
         hooks: Hooks | None = None,
         seed: int = 1,
+        digests: bool = False,
         directory: Directory | None = None,
     ) -> None:
         self.web, self.clock, self.config, self.store, self._hooks = web, clock, config, store, hooks
+        self._bodies: dict[bytes, int] | None = {} if digests else None
         self.notes: list[tuple[str, dict[str, Any]]] = []
         self.seeds = requests_of(config)
         self.seen = seen = ways.make(config.seen, payload=config.max_depth >= 0, folder=Path(gettempdir()))
@@ -70,7 +76,7 @@ class FakeCrawl:
         frontier = _Watched(self.scheduler, until)
         spec = WorkerSpec("/nonexistent", "fake", 0, 1, self.config, self.scheduler.scope, SEED, [])
         engine = build_engine(spec, frontier, hooks=self._hooks, fetch=self.web)
-        engine.keep = lambda visit: None
+        engine.keep = self._keep
         self.scheduler.put(self.seeds)
         work = loop.create_task(engine.run(self.config.connections))
         await asyncio.wait([work, loop.create_task(frontier.killed.wait())], return_when=asyncio.FIRST_COMPLETED)
@@ -82,6 +88,14 @@ class FakeCrawl:
         await self.scheduler.flush()
         self.scheduler.close()
         return self.scheduler.ended
+
+    def _keep(self, visit: Visit) -> Record | None:
+        """What an archive would say of a visit: whether the same body came before."""
+        if self._bodies is None or visit.response is None or visit.retryable:
+            return None
+        digest = sha1(visit.response.payload.head(1 << 20)).digest()
+        first = self._bodies.setdefault(digest, visit.lease.id)
+        return Record("", 0, 0, digest.hex(), first if first != visit.lease.id else 0)
 
 
 class _Watched(LocalFrontier):

@@ -87,9 +87,9 @@ class Admission:
         self._absolute: dict[tuple[str, str, Kind], bytes] = {}
         self._sent = array("Q", bytes(8 * self._slots))
 
-    def admit(self, links: Links, follow: bool = True, ignore_nofollow: bool = False) -> Found:
-        """The links of one page, whose base is a serialised URL. `follow` False: the page said nofollow; its links are listed,
-        and none of them is wanted for it."""
+    def admit(self, links: Links, rule: str = "") -> Found:
+        """The links of one page, whose base is a serialised URL. `rule`: why the page's links are listed, and none of them is
+        wanted for it (the page said nofollow)."""
         hrefs, path = links.hrefs, links.base.partition("?")[0]
         groups = bytes(map(_GROUPS.__getitem__, links.kinds))
         place = f"{links.charset} {path[: path.rfind('/') + 1]}"
@@ -97,17 +97,17 @@ class Admission:
         entries: list[bytes | None] = list(map(memo.get, hrefs)) if memo else [None] * len(hrefs)
         new: list[NewLink] = []
         if not all(entries) or b"".join(entries)[8::9] != groups:  # type: ignore[arg-type]
-            self._complete(entries, links, groups, place, follow or ignore_nofollow, new)
+            self._complete(entries, links, groups, place, rule, new)
         return _found(entries, groups, new)  # type: ignore[arg-type]
 
     def admit_urls(self, pairs: Sequence[tuple[str, Kind]]) -> Found:
         """Absolute URLs that were not found as links of a page, such as the target of a redirect. Broken ones are dropped."""
         new: list[NewLink] = []
         groups = bytes(_GROUPS[kind] for _, kind in pairs)
-        return _found([self._judge(normalise(url), kind, True, new) for url, kind in pairs], groups, new)
+        return _found([self._judge(normalise(url), kind, "", new) for url, kind in pairs], groups, new)
 
     def _complete(
-        self, entries: list[bytes | None], links: Links, groups: bytes, place: str, follow: bool, new: list[NewLink]
+        self, entries: list[bytes | None], links: Links, groups: bytes, place: str, rule: str, new: list[NewLink]
     ) -> None:
         """Fill in what the memo does not hold, or holds for another group; what the front may not know goes to `new`."""
         page = _Base(links.base, links.charset)
@@ -120,11 +120,11 @@ class Admission:
             if entry is None:
                 entry = old.get(name)
                 if entry is None or entry[8] != group:
-                    if follow and href.startswith(SCHEMES):
+                    if not rule and href.startswith(SCHEMES):
                         entry = self._absolute_entry(page, href, links.kinds[i], new)
                     else:
-                        entry = self._judge(page.resolve(href), links.kinds[i], follow, new)
-                if follow and page.directory and len(href) <= _HREF_LENGTH_MAX and _BY_DIRECTORY.fullmatch(href):
+                        entry = self._judge(page.resolve(href), links.kinds[i], rule, new)
+                if not rule and page.directory and len(href) <= _HREF_LENGTH_MAX and _BY_DIRECTORY.fullmatch(href):
                     self._remember(place, href, entry)
             entries[i] = entry
 
@@ -135,16 +135,16 @@ class Admission:
         if known is None:
             if len(self._absolute) >= _ABSOLUTE_MAX:
                 self._absolute.clear()
-            known = self._absolute[key] = self._judge(page.resolve(href), kind, True, new)
+            known = self._absolute[key] = self._judge(page.resolve(href), kind, "", new)
         return known
 
-    def _judge(self, url: str | None, kind: Kind, follow: bool, new: list[NewLink]) -> bytes:
+    def _judge(self, url: str | None, kind: Kind, rule: str, new: list[NewLink]) -> bytes:
         """The entry of `url`; `new` gets it when the front has not been told of it, or only that it was refused."""
         if url is None:
             return _BROKEN[_GROUPS[kind]]
         url = without_userinfo(url)
         fp = self._fingerprints(url)
-        rule = self._refusal(url, kind) or ("" if follow else "nofollow")
+        rule = self._refusal(url, kind) or rule
         if not rule and not self._in_table(fp, mark=False):
             rule = self._trap(url, kind)
         if not self._known(fp, wanted=not rule):
