@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
-from urllib.parse import urlsplit
 
 from nephila import credentials
 from nephila.config import Config
@@ -100,14 +99,16 @@ def _check_seen(config: Config) -> None:
 
 
 def _check_addresses(config: Config) -> None:
-    """Regular expressions, and the first seeds: reading a million of them twice would only cost time."""
+    """Regular expressions, ways out, and the first seeds: reading a million of them twice would only cost time."""
     from nephila.url.parse import seed
     from nephila.url.scope import check_patterns
     from nephila.url.traps import switched
+    from nephila.url.ways import Ways
 
     check_patterns(config.include, "include")
     check_patterns(config.exclude, "exclude")
     switched(config.traps)
+    Ways(config.proxy)
     for text in config.seeds[:SEEDS_CHECKED_MAX]:
         seed(text)
     credentials.check(config)
@@ -151,19 +152,10 @@ def _is_address(text: str) -> bool:
         return False
 
 
-def _is_proxy(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in ("http", "https", "socks5", "socks5h") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-
-
 # Keys whose texts have a form: what tells whether a text has it, and the sentence that says what is right.
 _FORMS: dict[str, tuple[Callable[[str], Any], str]] = {
     "delay": (_is_delay, expected("delay")),
     "header": (re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:.*").fullmatch, "'Name: value' is expected"),
-    "proxy": (_is_proxy, "SCHEME://HOST:PORT is expected, with scheme http, https, socks5 or socks5h"),
     "resolve": (_is_resolve, "HOST:PORT:ADDRESS is expected, such as example.com:443:192.0.2.1"),
     "types": (re.compile(r"\*/\*|[\w.+\-]+/(\*|[\w.+\-]+)").fullmatch, "TYPE/SUBTYPE or TYPE/* is expected"),
     "insecure": (re.compile(r"[^\s/@]+").fullmatch, "a host name is expected, without scheme and path"),

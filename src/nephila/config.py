@@ -91,7 +91,13 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ] = []
     cookies: Annotated[str, key("file of cookies to start with (cookies.txt), sent as a browser would")] = ""
     save_cookies: Annotated[str, key("file to write all cookies to at the end (cookies.txt, secrets included)")] = ""
-    proxy: Annotated[str, key("proxy for every request (http, https, socks5, socks5h)", secret=True)] = ""
+    proxy: Annotated[
+        list[str],
+        key(
+            "proxy URL, 'SITE=URL' or SITE=direct (http, https, socks4, socks4a, socks5, socks5h; docs/proxies.md)",
+            secret=True,
+        ),
+    ] = []
     resolve: Annotated[list[str], key("HOST:PORT:ADDR, in place of the name server")] = []
     allow_private: Annotated[bool, key("allow loopback, private and link-local addresses everywhere")] = False
     ca: Annotated[str, key("file of certificates (PEM) to trust besides the system's")] = ""

@@ -119,6 +119,8 @@ def frame(status: dict[str, Any], columns: int) -> list[tuple[str, str]]:
     ]
     if status["offline_since"]:
         lines.append((f"  no network since {moment(status['offline_since'])}; waiting for it", "yellow"))
+    if down := [proxy for proxy in status["proxies"] if proxy["resting_since"]]:
+        lines.append((f"  proxies: {_ways(status['proxies'], down)}", "yellow"))
     if errors := [f"{name} {n:,}" for name, n in _ranked(done) if name not in ("OK", "UNCHANGED", "MOVED")]:
         lines.append((f"  not kept: {' · '.join(errors)}", "red"))
     if status["reasons"]:
@@ -129,6 +131,14 @@ def frame(status: dict[str, Any], columns: int) -> list[tuple[str, str]]:
     if status.get("unknown"):
         lines.append((f"  not counted, because it takes too long: {', '.join(status['unknown'])}", "yellow"))
     return [(cut(safe(line), columns), style) for line, style in lines]
+
+
+def _ways(proxies: list[dict[str, Any]], down: list[dict[str, Any]]) -> str:
+    """Which do not work, and since when none does."""
+    said = ", ".join(f"{proxy['proxy']} ({proxy['reason']})" for proxy in down[:3])
+    if len(down) == len(proxies):
+        return f"none works since {moment(max(proxy['resting_since'] for proxy in down))}, waiting: {said}"
+    return f"{len(down)} of {len(proxies)} rest: {said}"
 
 
 def _host(host: dict[str, Any]) -> str:
@@ -151,6 +161,8 @@ def one_line(status: dict[str, Any]) -> str:
     ]
     if status["offline_since"]:
         parts.append(f"no network since {moment(status['offline_since'])}")
+    if down := [proxy for proxy in status["proxies"] if proxy["resting_since"]]:
+        parts.append(f"proxies: {_ways(status['proxies'], down)}")
     return safe(f"nephila: {'; '.join(parts)}")
 
 

@@ -553,6 +553,8 @@ SENTENCES = {
     "host.parked": "{origin} is parked: {why}",
     "network.lost": "no network: waiting, nothing is counted as failed",
     "network.back": "the network is back",
+    "proxy.none": "no proxy works ({proxy}: {reason}): waiting, nothing is counted as failed",
+    "proxy.back": "the proxy {proxy} works again",
     "host.unreachable": "{origin} does not answer any more: its URLs end as UNREACHABLE",
     "tls.unverified": "{origin} is read although its certificate does not hold ({reason})",
     "robots.unreachable": "{origin}/robots.txt cannot be read ({reason}): its URLs are not fetched",

@@ -26,7 +26,7 @@ _METAVARS = {
     "user_agent": "TEXT",
     "contact": "TEXT",
     "header": "'NAME: VALUE'",
-    "proxy": "URL",
+    "proxy": "[SITE=]URL",
     "auth": "ORIGIN=SPEC",
     "cookies": "FILE",
     "save_cookies": "FILE",

@@ -184,7 +184,8 @@ def _entries(key: str, raw: Any, layer: _Layer) -> list[str]:
     if key == "auth":
         texts = [credentials.rooted(one, layer.base) for text in texts for one in _credential(key, text, layer)]
     elif FIELDS[key][1]["secret"]:
-        texts = [one for text in texts for one in _secret(text, layer)]
+        read = _way if key == "proxy" else _secret
+        texts = [one for text in texts for one in read(text, layer)]
     return [stripped for text in texts if (stripped := text.strip())]
 
 
@@ -200,6 +201,14 @@ def _secret(text: str, layer: _Layer) -> list[str]:
             raise ConfigError(f"there is no environment variable {text[4:].strip()} (asked for as {text})")
         return [found]
     return [text]
+
+
+def _way(text: str, layer: _Layer) -> list[str]:
+    """The same for a proxy, whose rule may begin with `SITE=`."""
+    site, equals, rest = text.partition("=")
+    if equals and rest.startswith("env:"):
+        return [f"{site}={one}" for one in _secret(rest, layer)]
+    return _secret(text, layer)
 
 
 def _credential(key: str, text: str, layer: _Layer) -> list[str]:

@@ -58,7 +58,7 @@ def snapshot(
     """The status of the job behind `con`. `running`: a front process holds the job.
 
     Keys: state, found, queued, in_flight, outcomes, reasons, bytes, seconds, pages_per_second, hosts, eta_seconds,
-    offline_since, workers, folder, archive_files, traps, parked, unknown. What only a running front knows is 0 or None.
+    offline_since, proxies, workers, folder, archive_files, traps, parked, unknown. What only a running front knows is 0 or None.
     """
     now = time.time() if now is None else now
     meta = dict(con.execute("SELECT key, value FROM meta").fetchall())
@@ -87,6 +87,7 @@ def snapshot(
         "hosts": _slowest(queues),
         "eta_seconds": None if state == "finished" or unknown else eta(waiting, pauses, per_host, speed),
         "offline_since": None,
+        "proxies": [],
         "workers": 0,
         "folder": str(folder) if folder else "",
         "archive_files": con.execute("SELECT count(*) FROM archive").fetchone()[0],

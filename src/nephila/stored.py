@@ -12,6 +12,7 @@ import msgspec
 from nephila import credentials
 from nephila.config import FIXED, SECRET_HEADER, Config
 from nephila.errors import ConfigError
+from nephila.url.ways import without_secret
 from nephila.values import FIELDS, WITHHELD, without_userinfo
 
 START = "# The settings of this crawl, as they were at its last start."
@@ -68,8 +69,8 @@ def public(config: Config) -> tuple[dict[str, Any], dict[str, list[str]]]:
         values["header"], withheld["header"] = [], names
     if any(map(credentials.holds_secret, config.auth)):
         values["auth"], withheld["auth"] = [], [credentials.parse(text).name for text in config.auth]
-    if config.proxy and without_userinfo(config.proxy) != config.proxy:
-        values["proxy"], withheld["proxy"] = "", [f"user and password of {without_userinfo(config.proxy)}"]
+    if hidden := [bare for bare, rule in ((without_secret(rule), rule) for rule in config.proxy) if bare != rule]:
+        values["proxy"], withheld["proxy"] = [], [f"user and password of {bare}" for bare in hidden]
     values["seeds"] = [without_userinfo(seed) for seed in config.seeds]
     if hidden := [bare for bare, seed in zip(values["seeds"], config.seeds, strict=True) if bare != seed]:
         withheld["seeds"] = hidden

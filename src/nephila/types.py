@@ -73,7 +73,12 @@ RETRYABLE = frozenset(
         "late_answer",
         "http2",
         "http3",
-        "proxy",
+        "proxy_unreachable",
+        "proxy_tls",
+        "proxy_auth",
+        "proxy_refused",
+        "proxy_timeout",
+        "proxy_closed",
         "status.408",
         "status.425",
         "status.429",
@@ -122,6 +127,9 @@ HOST_FAILURES = TLS_FAILURES | frozenset(
     }
 )
 """Reasons that speak of the host and not of the URL: one probe at a time, not one per queued URL."""
+
+PROXY_FAULTS = frozenset(reason for reason in RETRYABLE if reason.startswith("proxy_"))
+"""Reasons that speak of a proxy, or of it and the host together: the host did not answer because it was not asked."""
 
 NETWORK_FAILURES = frozenset({"dns.temporary", "timeout.dns", "timeout.connect", "connect.unreachable"})
 """Reasons that a missing network of our own would give too (a refused connection proves that there is one)."""
@@ -266,6 +274,8 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     """The frontier wants to know which texts stand on the page."""
     soft: tuple[int, ...] = ()
     """Sketches (as one number each) of what this host says for names that nobody has."""
+    proxy: int = -1
+    """Which proxy the request goes through, as its place in `url.ways.Ways.proxies`; -1: the frontier chose none."""
 
 
 class Body:

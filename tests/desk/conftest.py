@@ -31,6 +31,7 @@ def made_up_status(**other: Any) -> dict[str, Any]:
         "hosts": [{"origin": "https://slow.example", "queued": 1200, "delay": 5.0, "failures": 1, "ms": 320}],
         "eta_seconds": 6000.0,
         "offline_since": None,
+        "proxies": [],
         "workers": 2,
         "folder": "example.com",
         "archive_files": 2,

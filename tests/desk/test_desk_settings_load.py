@@ -155,9 +155,10 @@ def test_variables_of_other_tools_are_left_alone() -> None:
         ({"header": ["X: a\r\nY: b"]}, "header: a value holds a control character"),
         ({"user_agent": "x\ny"}, "user_agent: a value holds a control character"),
         ({"contact": "\udcff"}, "contact: a value holds a control character or is not UTF-8"),
-        ({"proxy": "localhost:8080"}, "proxy: a value is not of the right form; SCHEME://HOST:PORT"),
-        ({"proxy": "ftp://h:1"}, "with scheme http, https, socks5 or socks5h"),
-        ({"proxy": "http://h:99999"}, "proxy"),
+        ({"proxy": ["localhost:8080"]}, "proxy: a value is not of the right form; SCHEME://HOST:PORT"),
+        ({"proxy": ["ftp://h:1"]}, "with scheme http, https, socks4, socks4a, socks5 or socks5h"),
+        ({"proxy": ["http://h:99999"]}, "proxy"),
+        ({"proxy": ["a.example=direct", "a.example=http://h:1"]}, "a.example has proxies and `direct`"),
         ({"resolve": ["example.com:443"]}, "resolve: 'example.com:443' is not of the right form; HOST:PORT:ADDRESS"),
         ({"resolve": ["example.com:0:127.0.0.1"]}, "resolve"),
         ({"resolve": ["example.com:80:localhost"]}, "resolve"),
@@ -179,7 +180,7 @@ def test_values_that_cannot_work_are_refused(values: dict[str, Any], message: st
         {},
         {"delay": "0.5", "workers": 0, "max_depth": 0, "connections": 1000, "scope": "any", "order": "dfs"},
         {"resolve": ["a.example:443:192.0.2.1", "b.example:80:[2001:db8::1]", "c.example:1:::1"]},
-        {"proxy": "socks5h://user:pw@127.0.0.1:9050"},
+        {"proxy": ["socks5h://user:pw@127.0.0.1:9050"]},
         {"types": ["image/*", "*/*", "application/vnd.ms-excel"], "header": ["X-A: b", "X-Empty:"]},
         {"include": ["/news/", "中文"], "exclude": [r"\.zip$"], "seeds": ["example.com", "https://例子.中国/"]},
     ],
@@ -194,7 +195,20 @@ def test_secrets_from_files_and_variables(toml: Any) -> None:
     file = toml("c.toml", 'header = ["@token", "Cookie: env:TOKEN", "X-At: @home"]')
     config = settings.load({}, env, file)
     assert config.header == ["Authorization: Bearer abc", "Cookie: xyz", "X-At: @home"]
-    assert config.proxy == "http://u:p@h:1"
+    assert config.proxy == ["http://u:p@h:1"]
+
+
+def test_proxies_from_files_and_variables(toml: Any) -> None:
+    """The lines of a file are rules; after SITE= only a variable stands for a secret."""
+    toml("ways", "# two\nhttp://u:p@h:1\na.example=socks5://u:q=@h:2\n")
+    file = toml("c.toml", 'proxy = ["@ways", "*.b.example=env:B", "http://token=@h:3"]')
+    config = settings.load({}, {"B": "https://u:r@h:4"}, file)
+    assert config.proxy == [
+        "http://u:p@h:1",
+        "a.example=socks5://u:q=@h:2",
+        "*.b.example=https://u:r@h:4",
+        "http://token=@h:3",
+    ]
 
 
 def test_a_secret_that_is_not_there_is_an_error() -> None:

@@ -42,7 +42,7 @@ def test_every_key_is_there_with_its_meaning(tmp_path: Path) -> None:
 SECRET = Config(
     seeds=["https://me:pass-one@a.example/", "https://b.example/"],
     header=["Authorization: Bearer pass-two", "X-Auth-Token: pass-three", "X-Plain: plain"],
-    proxy="http://me:pass-four@proxy.example:8080",
+    proxy=["http://me:pass-four@proxy.example:8080", "*.plain.example=socks5://plain.example"],
 )
 
 
@@ -56,7 +56,7 @@ def test_secrets_are_never_written(tmp_path: Path) -> None:
 
 
 def test_a_plain_header_and_proxy_are_written(tmp_path: Path) -> None:
-    plain = Config(header=["X-Plain: plain"], proxy="http://proxy.example:8080")
+    plain = Config(header=["X-Plain: plain"], proxy=["http://proxy.example:8080", "a.example=direct"])
     settings.write(plain, tmp_path / "crawl.toml")
     assert settings.load({}, {}, None, tmp_path / "crawl.toml") == plain
 
@@ -81,7 +81,7 @@ def test_an_empty_value_gives_a_secret_up(tmp_path: Path) -> None:
     settings.write(Config(header=SECRET.header, proxy=SECRET.proxy), tmp_path / "crawl.toml")
     options = {"header": [""], "proxy": ""}
     config = settings.load(options, {}, None, tmp_path / "crawl.toml", require_secrets=True)
-    assert (config.header, config.proxy) == ([], "")
+    assert (config.header, config.proxy) == ([], [])
 
 
 def test_many_seeds_lie_in_a_file_of_their_own(tmp_path: Path) -> None:

@@ -85,6 +85,7 @@ def test_a_crawl_in_numbers(con: sqlite3.Connection) -> None:
         ],
         "eta_seconds": 25.0,
         "offline_since": None,
+        "proxies": [],
         "workers": 0,
         "folder": "x",
         "archive_files": 2,

@@ -147,7 +147,7 @@ def test_no_private_network_without_leave(server: RealFtp) -> None:
 
 
 def test_never_around_a_proxy(server: RealFtp) -> None:
-    (got,) = ask(server, "/", proxy="http://127.0.0.1:9")
+    (got,) = ask(server, "/", proxy=["http://127.0.0.1:9"])
     assert (got.outcome, got.reason) == (Outcome.BLOCKED, "ftp_proxy")
     assert server.logins == []
 

@@ -1,4 +1,4 @@
-"""Names, proxies, TLS and HTTP/2: what lies between the client and a site."""
+"""Names, TLS and HTTP/2: what lies between the client and a site."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from fetch.rawweb import Talk, Web, answer, client, lease, run
+from fetch.rawweb import Web, answer, client, lease, run
 
 from nephila.fetch.dns import Resolver
 from nephila.types import Outcome, Resolution, Response
@@ -96,141 +96,6 @@ def test_answer_of_the_name_server_is_guarded(monkeypatch: pytest.MonkeyPatch) -
             await fetch.close()
 
     run(work())
-
-
-async def tunnel(talk: Talk) -> None:
-    """CONNECT: to wherever the test says, whatever the target's name is."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", talk.web.target)
-    await talk.say(b"HTTP/1.1 200 Connected\r\nX-Proxy: 1\r\n\r\n")
-
-    async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        while data := await source.read(65536):
-            sink.write(data)
-            await sink.drain()
-        sink.close()
-
-    try:
-        await asyncio.gather(pump(talk.reader, writer), pump(reader, talk.writer), return_exceptions=True)
-    finally:
-        writer.transport.abort()
-
-
-def test_http_proxy_gets_absolute_form_and_its_credentials_stay_out_of_the_record() -> None:
-    async def work() -> None:
-        async with Web(answer()) as proxy:
-            fetch = client(proxy=f"http://user:pass@127.0.0.1:{proxy.port}")
-            got = await fetch(lease("http://site.example/page"))
-            assert got.status == 200
-            assert proxy.heads[0].startswith(b"GET http://site.example/page HTTP/1.1\r\n")
-            assert b"Proxy-Authorization: Basic dXNlcjpwYXNz" in proxy.heads[0]
-            assert b"Proxy-Authorization" not in got.request_head
-            blocked = await fetch(lease("http://127.0.0.1/"))
-            assert (blocked.outcome, len(proxy.heads)) == (Outcome.BLOCKED, 1)
-            await fetch.close()
-
-    run(work())
-
-
-def test_https_through_a_proxy(tls: ssl.SSLContext) -> None:
-    async def work() -> None:
-        async with Web(tunnel) as proxy, Web(answer(), tls=tls) as site:
-            proxy.target = site.port
-            fetch = client(proxy=f"http://127.0.0.1:{proxy.port}", insecure=["site.example"], header=["X-Mine: 1"])
-            got = await fetch(lease(site.url("/in", host="site.example"), cookie="a=b"))
-            assert (got.status, got.header("x-proxy"), got.payload.head(9)) == (200, "", b"hello")
-            assert proxy.heads[0].startswith(b"CONNECT site.example:")
-            assert b"Cookie" not in proxy.heads[0]
-            assert b"X-Mine" not in proxy.heads[0]
-            assert b"Cookie: a=b" in site.heads[0]
-            assert got.request_head.startswith(b"GET /in HTTP/1.1\r\n")
-            await fetch.close()
-
-    run(work())
-
-
-@pytest.mark.parametrize("url", ["http://site.example/", "https://site.example/"])
-def test_proxy_that_wants_credentials(url: str) -> None:
-    async def work() -> None:
-        async with Web(answer(b"", status="407 Proxy Authentication Required")) as proxy:
-            fetch = client(proxy=f"http://127.0.0.1:{proxy.port}")
-            got = await fetch(lease(url))
-            assert (got.outcome, got.reason) == (Outcome.UNREACHABLE, "proxy")
-            await fetch.close()
-
-    run(work())
-
-
-async def socks(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, asked: list[bytes]) -> None:
-    """A SOCKS 5 proxy (RFC 1928) that lets everybody in and answers every request itself."""
-    await reader.readexactly((await reader.readexactly(2))[1])
-    writer.write(b"\5\0")
-    kind = (await reader.readexactly(4))[3]
-    size = 4 if kind == 1 else (await reader.readexactly(1))[0]
-    asked.append(await reader.readexactly(size))
-    await reader.readexactly(2)
-    writer.write(b"\5\0\0\1\0\0\0\0\0\0")
-    await reader.readuntil(b"\r\n\r\n")
-    writer.write(answer())
-    await writer.drain()
-    writer.close()
-
-
-@pytest.mark.parametrize(("scheme", "asked_for"), [("socks5h", b"site.example"), ("socks5", bytes([192, 88, 98, 7]))])
-def test_socks_proxy(scheme: str, asked_for: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """socks5 leaves the name to us, and so the guard sees its addresses; socks5h resolves by itself."""
-    resolves_to(monkeypatch, Resolution(("192.88.98.7",)))
-
-    async def work() -> None:
-        asked: list[bytes] = []
-        async with await asyncio.start_server(lambda r, w: socks(r, w, asked), "127.0.0.1", 0) as server:
-            port = server.sockets[0].getsockname()[1]
-            fetch = client(proxy=f"{scheme}://127.0.0.1:{port}")
-            assert (await fetch(lease("http://site.example/"))).status == 200
-            assert asked == [asked_for]
-            await fetch.close()
-            await asyncio.sleep(0.01)
-
-    run(work())
-
-
-def test_private_answer_behind_a_socks_proxy_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    resolves_to(monkeypatch, Resolution(("10.0.0.1",)))
-
-    async def work() -> None:
-        async with Web(answer()) as proxy:
-            fetch = client(proxy=f"socks5://127.0.0.1:{proxy.port}")
-            got = await fetch(lease("http://site.example/"))
-            assert (got.outcome, got.reason, proxy.connections) == (Outcome.BLOCKED, "blocked.private_address", 0)
-            await fetch.close()
-
-    run(work())
-
-
-def test_proxy_that_is_down() -> None:
-    async def work() -> None:
-        async with Web(answer()) as proxy:
-            pass
-        fetch = client(proxy=f"http://127.0.0.1:{proxy.port}")
-        assert (await fetch(lease("http://site.example/"))).reason == "proxy"
-        await fetch.close()
-
-    run(work())
-
-
-@pytest.mark.parametrize("url", ["http://site.example/", "https://site.example/"])
-def test_proxy_that_hangs_up(url: str) -> None:
-    async def hang_up(talk: Talk) -> None:
-        talk.hang_up()
-
-    async def work() -> None:
-        async with Web(hang_up) as proxy:
-            fetch = client(proxy=f"http://127.0.0.1:{proxy.port}", header_timeout_s=30, connect_timeout_s=30)
-            got = await fetch(lease(url))
-            assert got.outcome is Outcome.UNREACHABLE
-            assert got.reason in ("proxy", "empty_reply")
-            await fetch.close()
-
-    run(work(), 5)
 
 
 def test_proxy_of_the_environment_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:

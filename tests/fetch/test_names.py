@@ -164,10 +164,10 @@ def test_a_bug_in_a_look_up_reaches_who_waits_for_it() -> None:
         ("https://pinned.test", {"resolve": ["pinned.test:443:9.1.1.1,9.1.1.2"]}, ("9.1.1.1", "9.1.1.2")),
         ("http://pinned.test", {"resolve": ["pinned.test:443:9.1.1.1"]}, None),
         ("http://a.test", {}, None),
-        ("http://a.test", {"proxy": "http://proxy.test:3128"}, ()),
-        ("http://a.test", {"proxy": "socks5h://proxy.test"}, ()),
-        ("http://a.test", {"proxy": "socks5://proxy.test"}, None),
-        ("http://9.9.9.9", {"proxy": "http://proxy.test:3128"}, ()),
+        ("http://a.test", {"proxy": ["http://proxy.test:3128"]}, ()),
+        ("http://a.test", {"proxy": ["socks5h://proxy.test"]}, ()),
+        ("http://a.test", {"proxy": ["socks5://proxy.test"]}, None),
+        ("http://9.9.9.9", {"proxy": ["http://proxy.test:3128"]}, ()),
     ],
 )
 def test_what_needs_no_look_up(origin: str, settings: dict[str, Any], known_as: tuple[str, ...] | None) -> None:

@@ -104,7 +104,7 @@ def test_behind_a_proxy_the_address_is_not_the_hosts() -> None:
     web = FakeWeb(clock, site=lambda host, path, n: Answer(sites.page(["/1", "/2"]), ip="127.0.0.1"))
     names = FakeNames()
     hosts = [f"http://n{i}.test/" for i in range(20)]
-    crawl(web, clock, names, *hosts, delay="auto", connections=32, proxy="http://127.0.0.1:3128", no_robots=True)
+    crawl(web, clock, names, *hosts, delay="auto", connections=32, proxy=["http://127.0.0.1:3128"], no_robots=True)
     assert overlap_max(web.log) == 20
     assert min(spacing(starts(web, "n0.test"))) >= 1
     assert names.asked == []

@@ -24,12 +24,14 @@ from nephila.fetch.ftp import Ftp
 from nephila.fetch.guard import Guard
 from nephila.fetch.kept import Kept
 from nephila.fetch.names import Names
+from nephila.fetch.proxy import Door, fault, reachable
 from nephila.fetch.setup import Setup
 from nephila.fetch.target import Target, split
 from nephila.fetch.transfer import Transfer
 from nephila.fetch.wanted import Wanted
 from nephila.fetch.wire import Ending, Wire
 from nephila.types import Failure, Lease, Outcome, Resolution, Response, Timings
+from nephila.url.ways import Proxy
 
 SWEEP_S = 0.25
 """Deadlines are looked at this often; more often when one of them is very short."""
@@ -63,7 +65,8 @@ class Client:
         self._config, self._wanted = config, wanted
         self._clock = clock = clock or SystemClock()
         self._setup = Setup(config, folder, clock)
-        self._guard = Guard(config.allow_private, allowed, config.resolve, config.proxy)
+        self._guard = Guard(config.allow_private, allowed, config.resolve)
+        self._door = Door(config, self._setup.trust.insecure)
         rate = config.limit_rate * rate_share
         place = None if folder is None else folder / "tmp"
         self._budget = Budget(config.body_memory_max, config.body_spool_bytes, rate, place, clock)
@@ -91,9 +94,12 @@ class Client:
             headers = self._setup.headers(lease, target)
         except ValueError as error:
             return Failure(Outcome.BLOCKED, "unsafe_request", str(error), started)
-        answer = self._known(target, lease.resolution) or await self._names.find(target.host)
-        if self._guard.proxy:
-            answer = self._for_proxy(target, answer)
+        proxy = self._door.of(lease)
+        if proxy is not None and target.scheme == "ftp":
+            return Failure(Outcome.BLOCKED, "ftp_proxy", "FTP does not go through a proxy, nor past it", started)
+        answer = self._known(target, lease.resolution, proxy) or await self._names.find(target.host)
+        if proxy is not None:
+            answer = reachable(proxy, self._for_proxy(target, answer))
         if answer.reason:
             outcome = Outcome.BLOCKED if answer.reason.startswith("blocked") else Outcome.UNREACHABLE
             waited = self._clock.monotonic() - begun
@@ -102,9 +108,9 @@ class Client:
         if target.scheme == "ftp":
             return await self._over_ftp(lease, target, answer, started, dns)
         way = self._setup.way(target)
-        got = await self._run(lease, target, headers, answer, started, dns)
+        got = await self._run(lease, target, proxy, headers, answer, started, dns)
         while isinstance(got, Failure) and way != (way := self._setup.way(target)):  # the failure taught another way
-            got = await self._run(lease, target, headers, answer, started, dns)
+            got = await self._run(lease, target, proxy, headers, answer, started, dns)
         return got
 
     def release(self, response: Response) -> None:
@@ -129,10 +135,10 @@ class Client:
         self._idle.clear()
         self._names.close()
 
-    def _known(self, target: Target, given: Resolution | None) -> Resolution | None:
+    def _known(self, target: Target, given: Resolution | None, proxy: Proxy | None) -> Resolution | None:
         """What needs no look-up: a literal address, a pinned name, a name that the proxy resolves, what came with the lease,
         a fresh answer."""
-        if target.literal or not self._setup.resolves_target():
+        if target.literal or (proxy is not None and not proxy.names_are_ours):
             return NOTHING
         if pinned := self._guard.pinned.get((target.host, target.port)):
             return Resolution(pinned)
@@ -160,19 +166,30 @@ class Client:
         return got
 
     async def _run(
-        self, lease: Lease, target: Target, headers: list[str], answer: Resolution, started: float, dns: float
+        self,
+        lease: Lease,
+        target: Target,
+        proxy: Proxy | None,
+        headers: list[str],
+        answer: Resolution,
+        started: float,
+        dns: float,
     ) -> Response | Failure:
         wire = self._wire or self._open()
         member = self._setup.auth.member(lease.request.url) if self._setup.auth else ""
         idle = self._idle.setdefault(member, [])
-        transfer = idle.pop() if idle else Transfer(self._setup, self._budget, self._guard, self._wanted, member)
+        transfer = idle.pop() if idle else self._new_transfer(member)
         try:
-            transfer.begin(lease, target, headers, answer.addresses, self._clock.monotonic())
+            transfer.begin(lease, target, headers, answer.addresses, self._clock.monotonic(), proxy)
             self._active.add(transfer)
             if self._sweeper is None:
                 self._sweep_later()
             self._kept.begin(transfer.peer)
             ending = await wire.start(transfer.handle)
+            if proxy is not None and self._door.asks(proxy, transfer):
+                transfer.rest()
+                transfer.begin(lease, target, headers, answer.addresses, self._clock.monotonic(), proxy)
+                ending = await wire.start(transfer.handle)
             return self._answer(transfer, ending, target, started, dns)
         except BaseException:
             wire.stop(transfer.handle, ABANDONED)
@@ -184,6 +201,9 @@ class Client:
                 self._kept.end(transfer.peer)
             transfer.rest()
             idle.append(transfer)
+
+    def _new_transfer(self, member: str) -> Transfer:
+        return Transfer(self._setup, self._budget, self._guard, self._door, self._wanted, member)
 
     def _open(self) -> Wire:
         self._wire = Wire(self._config.connections)
@@ -224,13 +244,13 @@ class Client:
     def _verdict(self, transfer: Transfer, ending: Ending) -> tuple[Outcome, str, str]:
         """(outcome, reason, detail); reason "" when there is an answer to hand on."""
         code, message, _ = ending
-        proxied = self._guard.proxy is not None
         if transfer.skip:
             return Outcome.SKIPPED, transfer.skip, ""
+        if (proxy := transfer.proxy) is not None and (named := fault(proxy, transfer, code)):
+            said = "it asks for credentials" if named == "proxy_auth" else message or _line(transfer)
+            return Outcome.UNREACHABLE, named, f"{proxy.label}: {said}"
         if transfer.fault:
             return Outcome.UNREACHABLE, transfer.fault, _line(transfer)
-        if proxied and transfer.status == 407:
-            return Outcome.UNREACHABLE, "proxy", "the proxy asks for credentials"
         if transfer.status and (code == 0 or transfer.whole or transfer.cut):
             return Outcome.OK, "", ""
         if code == 0:
@@ -239,7 +259,7 @@ class Client:
             return Outcome.BLOCKED, BLOCKED, transfer.refused
         number, verified = map(transfer.handle.getinfo, (pycurl.OS_ERRNO, pycurl.SSL_VERIFYRESULT))
         phase = transfer.phase()
-        reason = faults.reason(code, number, message, verified, phase=phase, proxied=proxied)
+        reason = faults.reason(code, number, message, verified, phase=phase)
         return Outcome.UNREACHABLE, reason, message
 
     def _response(self, transfer: Transfer, target: Target, started: float, dns: float, cut: str) -> Response:

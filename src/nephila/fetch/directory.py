@@ -13,8 +13,9 @@ from nephila.clock import Clock
 from nephila.config import Config
 from nephila.fetch.guard import pin
 from nephila.fetch.names import Ask, Names
-from nephila.fetch.target import names_are_ours, target_of
+from nephila.fetch.target import target_of
 from nephila.types import Resolution
+from nephila.url.ways import Ways
 
 NOT_OURS = Resolution()
 PLACES_MAX = 65_536
@@ -27,7 +28,7 @@ class Directory:
     def __init__(self, config: Config, clock: Clock, ask: Ask | None = None) -> None:
         self._names = Names(config, clock, ask)
         self._pinned = dict(map(pin, config.resolve))
-        self._ours = names_are_ours(config.proxy)
+        self._ways = Ways(config.proxy)
         self._place = lru_cache(PLACES_MAX)(self._look_at)
 
     def known(self, origin: str, grace_s: float = 0.0) -> Resolution | None:
@@ -67,7 +68,8 @@ class Directory:
             target = target_of(origin)
         except ValueError:
             return "", NOT_OURS
-        if not self._ours:
+        pool = self._ways.of(origin)
+        if pool and not any(self._ways.proxies[way].names_are_ours for way in pool):
             return target.host, NOT_OURS
         if target.literal:
             return target.host, Resolution((target.host,))

@@ -14,7 +14,6 @@ OK, UNSUPPORTED, BAD_URL, CONNECT, BAD_REPLY, TIMED_OUT, PARTIAL, RECEIVE = 0, 1
 REASONS = {
     UNSUPPORTED: "bad_status_line",
     BAD_URL: "bad_url",
-    5: "proxy",
     6: "dns.temporary",
     CONNECT: "connect.failed",
     BAD_REPLY: "bad_header",
@@ -35,7 +34,6 @@ REASONS = {
     92: "http2",
     95: "http3",
     96: "http3",
-    97: "proxy",
     98: "tls.handshake",
     100: "header_too_large",
 }
@@ -50,15 +48,13 @@ MENDABLE = frozenset({"short_body", "bad_chunk", "conn_reset", "http2", "http3"}
 """Faults that can strike in the middle of a body: what came before is worth keeping when no try is left."""
 
 
-def reason(code: int, number: int, message: str, verified: int, *, phase: str, proxied: bool) -> str:
+def reason(code: int, number: int, message: str, verified: int, *, phase: str) -> str:
     """The reason for libcurl's error `code`; `number` is OS_ERRNO, `verified` SSL_VERIFYRESULT, `phase`
     where the transfer stood."""
     if code == CONNECT:
-        return "proxy" if proxied else CONNECT_ERRNO.get(number, "connect.failed")
+        return CONNECT_ERRNO.get(number, "connect.failed")
     if code == TIMED_OUT:
         return f"timeout.{phase}"
-    if proxied and "CONNECT" in message:
-        return "proxy"
     if code == BAD_REPLY and "status line" in message:
         return "bad_status_line"  # what libcurl says of a kept connection; on a new one the same is HTTP/0.9 to it
     if code == RECEIVE and "chunk" in message:

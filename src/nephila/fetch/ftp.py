@@ -95,8 +95,6 @@ class Ftp:
             place = place_of(url)
         except ValueError as error:
             return Failure(Outcome.BLOCKED, "unsafe_request", str(error), started)
-        if self.guard.proxy:
-            return Failure(Outcome.BLOCKED, "ftp_proxy", "FTP does not go through a proxy, nor past it", started)
         if self._wanted and (reason := self._wanted(lease, _headers(place))):
             return Failure(Outcome.SKIPPED, reason, "", started)
         visit = _Visit(self, lease, target, addresses, place)

@@ -8,11 +8,8 @@ asked when a socket is about to be opened, of the address itself: a refused one 
 from __future__ import annotations
 
 import ipaddress
-from urllib.parse import urlsplit
 
 from nephila.errors import ConfigError
-
-PROXY_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 
 IPV4 = [
     (ipaddress.IPv4Network(network), name)
@@ -60,17 +57,14 @@ TUNNELS = [
 class Guard:
     """The rules of one client. They never change during its life, so an open connection need not be asked again.
 
-    `allowed`: host:port pairs of seeds that are private themselves; `resolve`: HOST:PORT:ADDR[,ADDR…] as configured;
-    `proxy`: the configured proxy, which may lie anywhere.
+    `allowed`: host:port pairs of seeds that are private themselves; `resolve`: HOST:PORT:ADDR[,ADDR…] as configured. Proxies
+    are not asked about here: the user named them, wherever they lie.
     """
 
-    def __init__(
-        self, allow_private: bool, allowed: frozenset[tuple[str, int]], resolve: list[str], proxy: str = ""
-    ) -> None:
+    def __init__(self, allow_private: bool, allowed: frozenset[tuple[str, int]], resolve: list[str]) -> None:
         self.pinned = dict(map(pin, resolve))
-        self.proxy = proxy_peer(proxy) if proxy else None
         self._open = allow_private
-        self._allowed = allowed | ({self.proxy} if self.proxy else set())
+        self._allowed = allowed
 
     def refusal(self, host: str, port: int, address: str) -> str:
         """ "" when `address` may be connected for host:port, else what kind of address it is."""
@@ -123,19 +117,6 @@ def pin(entry: str) -> tuple[tuple[str, int], tuple[str, ...]]:
     except ValueError:
         raise ConfigError(f"resolve: {entry!r} must be HOST:PORT:ADDR, such as example.com:443:192.0.2.7") from None
     return (host.lower(), int(port)), addresses
-
-
-def proxy_peer(proxy: str) -> tuple[str, int]:
-    """(host, port) of a proxy's URL. Raises ConfigError when it is none that can be used."""
-    try:
-        parts = urlsplit(proxy)
-        usual = PROXY_PORTS[parts.scheme]
-        peer = (parts.hostname or "").lower(), parts.port or usual
-    except (ValueError, KeyError):
-        peer = "", 0
-    if not peer[0]:
-        raise ConfigError("proxy: must be a URL such as http://HOST:PORT (schemes http, https, socks5, socks5h)")
-    return peer
 
 
 def _inner(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

@@ -13,7 +13,7 @@ from nephila.config import SECRET_HEADER, Config
 from nephila.errors import ConfigError
 from nephila.fetch.auth import Auth
 from nephila.fetch.heads import Sent
-from nephila.fetch.target import UNSAFE, Target, names_are_ours, split
+from nephila.fetch.target import UNSAFE, Target, split
 from nephila.fetch.tls import Trust
 from nephila.fetch.versions import Versions
 from nephila.types import Lease
@@ -51,7 +51,6 @@ class Setup:
         self._origins = _origins(config.seeds) if self._secret else frozenset[str]()
         self.trust, self.versions = Trust(config, folder, clock), Versions(config)
         self.auth = Auth(config)
-        self._names_are_ours = names_are_ours(config.proxy)
 
     def prepare(self, handle: pycurl.Curl) -> None:
         """All that stays the same for every request of a handle."""
@@ -62,7 +61,7 @@ class Setup:
         put(pycurl.HTTP09_ALLOWED, 0)
         put(pycurl.PATH_AS_IS, 1)
         put(pycurl.NETRC, pycurl.NETRC_IGNORED)
-        put(pycurl.PROXY, config.proxy)
+        put(pycurl.PROXY, "")
         put(pycurl.NOPROXY, "")
         put(SUPPRESS_CONNECT_HEADERS, 1)
         put(pycurl.HEADEROPT, pycurl.HEADER_SEPARATE)
@@ -96,10 +95,6 @@ class Setup:
     def way(self, target: Target) -> object:
         """How the target is asked; it changes by what is learned from a failure."""
         return self.trust.doubt(target), self.versions.of(target)
-
-    def resolves_target(self) -> bool:
-        """Whether the target's name is ours to resolve; most proxies do it themselves."""
-        return self._names_are_ours
 
 
 def _header(text: str) -> tuple[str, str]:

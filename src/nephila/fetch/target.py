@@ -1,4 +1,4 @@
-"""Where a request goes: host and port of an origin, and who finds out its address."""
+"""Where a request goes: host and port of an origin."""
 
 from __future__ import annotations
 
@@ -39,8 +39,3 @@ def split(url: str) -> Target:
         raise ValueError("a line end in a URL")
     end = url.find("/", len("https://"))
     return target_of(url if end < 0 else url[:end])
-
-
-def names_are_ours(proxy: str) -> bool:
-    """Whether a target's name is ours to resolve; most proxies do it themselves."""
-    return not proxy or urlsplit(proxy).scheme == "socks5"

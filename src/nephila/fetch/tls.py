@@ -100,7 +100,7 @@ class Trust:
     """
 
     def __init__(self, config: Config, folder: Path | None, clock: Clock) -> None:
-        self._insecure = frozenset(host.lower().strip("[]") for host in config.insecure)
+        self.insecure = frozenset(host.lower().strip("[]") for host in config.insecure)
         self._clock = clock
         self._file = system_file()
         if config.ca:
@@ -111,7 +111,8 @@ class Trust:
         """All that stays the same for every request of a handle."""
         if self._file:
             handle.setopt(pycurl.CAINFO, self._file)
-        if self._insecure:
+            handle.setopt(pycurl.PROXY_CAINFO, self._file)
+        if self.insecure:
             handle.setopt(pycurl.OPT_CERTINFO, 1)
 
     def doubt(self, target: Target) -> Doubt | None:
@@ -126,7 +127,7 @@ class Trust:
 
     def learn(self, target: Target, reason: str, detail: str, handle: pycurl.Curl) -> None:
         """A request failed. If the host was verified and need not be, it is doubted from here on."""
-        if target.host in self._insecure and reason in BEARABLE and self.doubt(target) is None:
+        if target.host in self.insecure and reason in BEARABLE and self.doubt(target) is None:
             self._doubts[target.host, target.port] = Doubt(reason, detail, self._clock.wall(), chain(handle))
 
     def seen(self, target: Target, doubt: Doubt, handle: pycurl.Curl) -> Doubt:

@@ -16,11 +16,13 @@ from nephila.fetch import heads, tls
 from nephila.fetch.budget import Budget, Store
 from nephila.fetch.chunked import Dechunker
 from nephila.fetch.guard import Guard
+from nephila.fetch.proxy import Door
 from nephila.fetch.setup import Setup
 from nephila.fetch.target import Target
 from nephila.fetch.versions import SPOKEN
 from nephila.fetch.wanted import Wanted
 from nephila.types import Lease, Timings
+from nephila.url.ways import Proxy
 
 INTERIM_MAX = 20
 """More 1xx answers than this before the final one are an attack."""
@@ -35,10 +37,13 @@ OUT, TEXT, TLS_OUT = pycurl.INFOTYPE_HEADER_OUT, pycurl.INFOTYPE_TEXT, pycurl.IN
 class Transfer:
     """Made once per simultaneous request; `begin` starts it anew. `member`: the one origin whose credentials it holds."""
 
-    def __init__(self, setup: Setup, budget: Budget, guard: Guard, wanted: Wanted | None, member: str = "") -> None:
-        self._setup, self._budget, self._guard, self._wanted = setup, budget, guard, wanted
+    def __init__(
+        self, setup: Setup, budget: Budget, guard: Guard, door: Door, wanted: Wanted | None, member: str = ""
+    ) -> None:
+        self._setup, self._budget, self._guard, self._door, self._wanted = setup, budget, guard, door, wanted
         self._headers_set: list[str] = []
-        self._pinned = ""
+        self._pinned: list[str] = []
+        self._way: tuple[Proxy | None, int] = (None, 0)
         self._verified, self._method_set, self._version = True, "GET", setup.versions.newest
         self.handle = handle = pycurl.Curl()
         setup.prepare(handle)
@@ -54,17 +59,26 @@ class Transfer:
         self._verbose = True
         self.rest()
 
-    def begin(self, lease: Lease, target: Target, headers: list[str], addresses: tuple[str, ...], now: float) -> None:
-        """Get ready. `addresses`: what the target's name resolves to, empty when nobody asked."""
+    def begin(
+        self,
+        lease: Lease,
+        target: Target,
+        headers: list[str],
+        addresses: tuple[str, ...],
+        now: float,
+        proxy: Proxy | None = None,
+    ) -> None:
+        """Get ready. `addresses`: what the target's name resolves to, empty when nobody asked; `proxy`: where it goes through."""
         self.lease, self.begun, self.head_at = lease, now, 0.0
-        self.peer = self._guard.proxy or (target.host, target.port)
+        self.target, self.proxy, self.scheme = target, proxy, self._door.scheme(proxy)
+        self.peer = (target.host, target.port) if proxy is None else (proxy.host, proxy.port)
         self.status = self.opened = self.spoken = 0
         self.refused = self.skip = self.fault = self.cut = self.tls = ""
         self.whole = self._shut = False
         self.bug: Exception | None = None
         self._dechunker: Dechunker | None = None
         self._mark = 0.0, 0
-        self._tls_begun, self._tls_at = False, 0.0
+        self.tls_begun, self._tls_at = False, 0.0
         self._set(lease, target, headers, addresses)
 
     def rest(self) -> None:
@@ -74,6 +88,11 @@ class Transfer:
         self.lines.clear()
         self.head = b""
         self.headers: list[tuple[str, str]] = []
+        self._sockets: list[_Socket] = []
+
+    def connected(self) -> bool:
+        """Whether the proxy's machine took the connection (of a kept one only the request is told)."""
+        return bool(self.request_head) or any(map(_is_connected, self._sockets))
 
     def overdue(self, now: float) -> str:
         """The phase whose deadline has passed, or ""."""
@@ -104,7 +123,7 @@ class Transfer:
             return "body"
         if self.handle.getinfo(pycurl.PRETRANSFER_TIME) > 0:
             return "headers"
-        return "tls" if self._tls_begun else "connect"
+        return "tls" if self.tls_begun else "connect"
 
     def resume(self) -> int:
         """Go on after a pause. Returns libcurl's error, 0 when there is none."""
@@ -139,9 +158,12 @@ class Transfer:
             put(pycurl.HTTPHEADER, headers)
             self._headers_set = headers
         self._pin(target, addresses)
-        if self._version != (version := self._setup.versions.of(target)):
+        if self._version != (version := self._setup.versions.of(target, proxied=self.proxy is not None)):
             put(pycurl.HTTP_VERSION, version)
             self._version = version
+        if (way := (self.proxy, self.scheme)) != self._way:
+            self._door.put(self.handle, *way)
+            self._way = way
         self.doubt = self._setup.trust.doubt(target)
         if self._verified != (self.doubt is None):
             self._verified = not self._verified
@@ -153,7 +175,7 @@ class Transfer:
         """libcurl tells what it sends, in a dozen calls per request. Over plain HTTP it sends the same to an origin every time
         but for the path: told once, the rest is known."""
         request = lease.request
-        plain = target.scheme == "http" and not self._guard.proxy and request.method == "GET" and not self._challenged
+        plain = target.scheme == "http" and self.proxy is None and request.method == "GET" and not self._challenged
         self.request_head = self._setup.sent.predict(target.origin, headers, request.url) if plain else b""
         if self._verbose == bool(self.request_head):
             self._verbose = not self._verbose
@@ -168,15 +190,19 @@ class Transfer:
     def _pin(self, target: Target, addresses: tuple[str, ...]) -> None:
         """Give libcurl all addresses (both families: it tries them side by side); with `+` they age in its cache like answers
         of its own, and every request puts the answer of today in the place of an older one."""
-        pinned = ",".join([f"[{a}]" if ":" in a else a for a in addresses])
-        entry = f"+{target.host}:{target.port}:{pinned}" if pinned else ""
-        if entry == self._pinned:
+        places = [(target.host, target.port, addresses)] if addresses else []
+        if self.proxy and (given := self._guard.pinned.get((self.proxy.host, self.proxy.port))):
+            places.append((self.proxy.host, self.proxy.port, given))
+        entries = [
+            f"+{host}:{port}:{','.join([f'[{a}]' if ':' in a else a for a in found])}" for host, port, found in places
+        ]
+        if entries == self._pinned:
             return
-        if entry:
-            self.handle.setopt(pycurl.RESOLVE, [entry])
+        if entries:
+            self.handle.setopt(pycurl.RESOLVE, entries)
         else:
             self.handle.unsetopt(pycurl.RESOLVE)
-        self._pinned = entry
+        self._pinned = entries
 
     def _set_method(self, method: str, body: bytes) -> None:
         put = self.handle.setopt
@@ -194,7 +220,9 @@ class Transfer:
     def _on_open(self, _purpose: int, address: Any) -> Any:
         """A connection is about to be made: the guard's moment."""
         ip = str(address.addr[0])
-        if kind := self._guard.refusal(*self.peer, ip):
+        # The user named the proxy, wherever it lies; what it connects was judged by name (`Client._for_proxy`).
+        kind = "" if self.proxy else self._guard.refusal(*self.peer, ip)
+        if kind:
             self.refused = f"{ip} is {kind}"
             return pycurl.SOCKET_BAD
         try:
@@ -202,6 +230,8 @@ class Transfer:
         except OSError:  # no IPv6 here, or no descriptor left: libcurl tries the next address
             return pycurl.SOCKET_BAD
         self.opened += 1
+        if self.proxy:
+            self._sockets.append(opened)
         return opened
 
     def read_head(self, *, last: bool = False) -> None:
@@ -233,7 +263,7 @@ class Transfer:
             status = heads.status_of(block[0])
             if sum(map(len, block)) > self._setup.config.header_bytes_max:
                 self.fault = "header_too_large"
-            elif 100 <= status < 200 and status != 101 and interim < INTERIM_MAX:
+            elif interim < INTERIM_MAX and self._goes_on(status):
                 interim, begin = interim + 1, end
             elif status == 401 and self._challenged and not (last and end == len(self.lines)):
                 begin = end
@@ -242,6 +272,12 @@ class Transfer:
             else:
                 self._answered(status, block)
                 return
+
+    def _goes_on(self, status: int) -> bool:
+        """This head is no answer yet; nor is a 407, when it is a proxy that was asked for the page (RFC 9110 section 15.5.8)."""
+        if 100 <= status < 200:
+            return status != 101
+        return status == 407 and self.proxy is not None and not self.proxy.socks and self.target.scheme == "http"
 
     def _answered(self, status: int, block: list[bytes]) -> None:
         self.head = b"".join(block)
@@ -292,7 +328,7 @@ class Transfer:
         elif kind == TEXT and data[:1] == b"[":
             self.spoken = SPOKEN.get(data[:STREAM], self.spoken)
         elif kind == TLS_OUT:
-            self._tls_begun = True
+            self.tls_begun = True
 
     def _overdue_body(self, now: float) -> str:
         """The whole body has a deadline, and a window in which some bytes must come; our own pauses do not count."""
@@ -316,6 +352,14 @@ def _block_end(lines: list[bytes], begin: int) -> int:
         if begin < len(lines) and lines[-1] == empty and empty not in lines[begin:-1]:
             return len(lines)
     return next((i + 1 for i in range(begin, len(lines)) if lines[i] in (b"\r\n", b"\n")), 0)
+
+
+def _is_connected(one: socket.socket) -> bool:
+    try:
+        one.getpeername()
+    except OSError:
+        return False
+    return True
 
 
 class _Socket(socket.socket):

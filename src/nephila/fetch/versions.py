@@ -38,9 +38,10 @@ class Versions:
         if self.newest != H1:
             handle.setopt(pycurl.PIPEWAIT, 1)  # a stream of the connection that is being made, not a second connection
 
-    def of(self, target: Target) -> int:
-        """libcurl's number of a version."""
-        return self._older.get(target.origin, self.newest) if self._older else self.newest
+    def of(self, target: Target, *, proxied: bool = False) -> int:
+        """libcurl's number of a version. There is no HTTP/3 through a proxy, nor may there be one past it."""
+        version = self._older.get(target.origin, self.newest) if self._older else self.newest
+        return H2 if proxied and version == H3 else version
 
     def learn(self, target: Target, spoken: int, code: int, reason: str) -> None:
         """A request ended without an answer. `spoken`: the version that it was sent in; 0: 1.1, or it was not sent."""

@@ -80,8 +80,8 @@ class Addresses:
             host.ticket = WAITING
             (self._line.appendleft if host.ip else self._line.append)(host)
             self._ask()
-        elif found.addresses and host.ip not in found.addresses:
-            host.ip = found.addresses[0]
+        elif not found.reason and host.ip not in found.addresses:
+            host.ip = found.addresses[0] if found.addresses else ""  # behind a proxy that resolves names it is nobody's
         return found is None
 
     def begin(self) -> None:

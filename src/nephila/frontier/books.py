@@ -18,6 +18,8 @@ from nephila.types import Lease
 
 if TYPE_CHECKING:
     from nephila.frontier.templates import Watch
+FEW_HOSTS = 4
+"""With fewer hosts than this, `patience.Network` has to know how many still have work."""
 
 
 class Ended(NamedTuple):
@@ -121,6 +123,12 @@ class Books:
         self.heap.remove(host)
         del self.by_id[host.id], self.hosts[host.origin]
         self.asleep.take(host, self.clock.monotonic())
+
+    def active(self) -> int:
+        """How many hosts have something queued, as far as few of them make a difference."""
+        if len(self.ids) >= FEW_HOSTS:
+            return FEW_HOSTS
+        return sum(1 for h in self.by_id.values() if h.queued) + sum(1 for n in self.asleep.queued if n)
 
     def dirty(self, host: Host) -> None:
         """Something about the host has changed or is about to: its row is written, its pause reckoned anew."""

@@ -11,10 +11,10 @@ from nephila.frontier.queues import Queues
 from nephila.frontier.seeds import Seeds
 from nephila.frontier.settling import Settling
 from nephila.frontier.templates import Templates
-from nephila.types import HOST_FAILURES, NETWORK_FAILURES, RETRYABLE, Settlement
+from nephila.types import HOST_FAILURES, PROXY_FAULTS, RETRYABLE, Settlement
 
-AT_ONCE = frozenset({"cookie_wall", "damaged", "late_answer", "status.429", "ftp_busy"}) | HOST_FAILURES
-"""Reasons for which the URL has no wait of its own: the host has one, or nothing has to pass."""
+AT_ONCE = frozenset({"cookie_wall", "damaged", "late_answer", "status.429", "ftp_busy"}) | HOST_FAILURES | PROXY_FAULTS
+"""Reasons for which the URL has no wait of its own: the host has one, another proxy is next, or nothing has to pass."""
 
 
 class Judge:
@@ -37,7 +37,7 @@ class Judge:
     def take(self, held: Held, s: Settlement) -> None:
         """A visit came back: its host learns from it, and its URL is settled, waits, or is queued as it was."""
         now = self._books.clock.monotonic()
-        if self._outage.ours(held, s, now):
+        if self._between(held, s, now):
             self._manners.addresses.lost(held.host)
             self._queues.put_back(held.host, held.row)
         else:
@@ -52,6 +52,12 @@ class Judge:
                     self._templates.settled(held.host, held.row, s, held.watch)
         self._queues.wake(held.host)
 
+    def _between(self, held: Held, s: Settlement, now: float) -> bool:
+        """Was it a proxy that failed, or our own network? A proxy's fault says nothing of the network behind it."""
+        if self._manners.proxies.ours(held, s, now):
+            return True
+        return s.reason not in PROXY_FAULTS and self._outage.ours(held, s, now)
+
     def _again(self, held: Held, s: Settlement, now: float) -> bool:
         return not self._is_last(held, s, now) and not self._seeds.falls_back(held.host, held.row, s.reason)
 
@@ -59,7 +65,7 @@ class Judge:
         """No try is left. That a host which answered before is gone for a while is not the fault of the URL it is probed
         with; and as long as our own network may be what is gone, nobody is given up."""
         c = self._books.config
-        if s.reason in NETWORK_FAILURES and self._outage.network.doubtful(held.host.origin, now):
+        if self._manners.doubtful(held, s.reason, now):
             return False
         if s.reason in HOST_FAILURES and held.host.answered and held.row.kind != ROBOTS:
             return held.lease.attempt >= max(c.tries, c.host_failures_max)

@@ -50,6 +50,8 @@ class Lending:
         extra = bool(host.extra) and self._manners.capacity(host) > 0
         if host.verdict and not extra:
             self._settling.end_queued(host, now)
+        elif self._manners.proxies.waits(host, now):
+            return
         elif self._manners.budgets.holds(host):
             pass
         elif waits(host, now):
@@ -68,6 +70,7 @@ class Lending:
         paced = self._manners.pause(host) > 0
         free = min(self._manners.capacity(host), self._share(room, now))
         free = min(free, self._manners.addresses.room(host), self._manners.budgets.room(host))
+        free = min(free, self._manners.proxies.room(host, now) or free)
         for _ in range(min(free, 1) if paced else free):
             if (row := self._next(host, now)) is None:
                 break
@@ -116,6 +119,7 @@ class Lending:
             row.id in books.plain,
             watch is not None and watch.watched,
             watch.soft if watch is not None else (),
+            self._manners.proxies.take(host, row.id, now),
         )
         host.home = worker if books.config.per_host == 1 else 0
         if page:

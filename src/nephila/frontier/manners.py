@@ -10,7 +10,8 @@ from nephila.frontier.addresses import Addresses, Directory
 from nephila.frontier.books import Books, Held
 from nephila.frontier.budget import Budgets
 from nephila.frontier.host import Address, Host
-from nephila.types import HOST_FAILURES, Outcome, Settlement
+from nephila.frontier.proxies import Proxies
+from nephila.types import HOST_FAILURES, NETWORK_FAILURES, PROXY_FAULTS, Outcome, Settlement
 
 CLEAN_VISITS = 20
 """Good answers in a row after which a penalty shrinks."""
@@ -25,6 +26,7 @@ class Manners:
         self._books, self._clock, self._network = books, books.clock, network
         self.addresses = Addresses(books, directory)
         self.budgets = Budgets(books)
+        self.proxies = Proxies(books, self.park)
 
     # --- how fast ---------------------------------------------------------------------------------------------------
 
@@ -79,13 +81,13 @@ class Manners:
             self._take_back(held)
             return
         self._books.dirty(host)
-        if s.ip and not self._books.config.proxy:  # behind a proxy the address is the proxy's
+        if s.ip and held.lease.proxy < 0:  # behind a proxy the address is the proxy's
             host.ip = s.ip
             if not host.answered and patience.is_private(s.ip):
                 host.private = True
         host.ttfb = patience.smoothed(host.ttfb, s.ttfb, good=0 < s.status < 400)
-        if s.reason in HOST_FAILURES:
-            self._failed(host, held, now)
+        if s.reason in HOST_FAILURES or (s.reason in PROXY_FAULTS and self.proxies.spent(host)):
+            self._failed(host, held, s.reason, now)
         elif s.status in (429, 503) or s.reason == "ftp_busy":
             host.answered, host.failures = True, 0
             self._refused(host, s, now)
@@ -104,7 +106,7 @@ class Manners:
 
     # --- trouble ----------------------------------------------------------------------------------------------------
 
-    def _failed(self, host: Host, held: Held, now: float) -> None:
+    def _failed(self, host: Host, held: Held, reason: str, now: float) -> None:
         if held.started < host.failed_at:
             return  # it was under way when the failure was noted: one outage, counted once
         c = self._books.config
@@ -113,9 +115,16 @@ class Manners:
         wait = patience.backoff(host.failures, c.retry_wait_s, c.retry_wait_max_s, self._books.rng)
         host.backoff_until = max(host.backoff_until, now + wait)
         most = c.host_failures_max if host.answered else c.tries
-        if host.failures >= most and host.robots is not None and not self._network.doubtful(host.origin, now):
-            host.verdict = (Outcome.UNREACHABLE, "host_unreachable")
-            self._books.note("host.unreachable", origin=host.origin)
+        asked = host.robots is not None or c.no_robots  # until then its robots.txt decides
+        if host.failures >= most and asked and not self.doubtful(held, reason, now):
+            host.verdict = (Outcome.UNREACHABLE, reason if reason in PROXY_FAULTS else "host_unreachable")
+            self._books.note("host.unreachable", origin=host.origin, reason=reason)
+
+    def doubtful(self, held: Held, reason: str, now: float) -> bool:
+        """It is too early to say whether the host failed, or what lies between it and us."""
+        if reason in PROXY_FAULTS:
+            return self.proxies.doubtful(held, now)
+        return reason in NETWORK_FAILURES and self._network.doubtful(held.host.origin, now)
 
     def _refused(self, host: Host, s: Settlement, now: float) -> None:
         c, wall = self._books.config, self._clock.wall()

@@ -13,8 +13,6 @@ from nephila.types import NETWORK_FAILURES, SILENCE, Lease, Settlement
 
 DRIFT_S = 30.0
 """Wall clock and monotonic clock moving apart by more means that the machine slept."""
-FEW_HOSTS = 4
-"""With fewer hosts than this, `Network` has to know how many still have work."""
 
 
 class Outage:
@@ -47,13 +45,11 @@ class Outage:
         return self.network.offline or now < self._forgive_until
 
     def _failed(self, held: Held, s: Settlement, now: float) -> None:
-        books, active = self._books, FEW_HOSTS
-        if len(books.ids) < FEW_HOSTS:
-            active = sum(1 for h in books.by_id.values() if h.queued) + sum(1 for n in books.asleep.queued if n)
-        if self.network.failed(held.host.origin, s.ip, active, now):
-            self.probe_due = now + self._books.config.offline_probe_s
-            self._books.watch.run(False)
-            self._books.note("network.lost", since=self._books.clock.wall())
+        books = self._books
+        if self.network.failed(held.host.origin, s.ip, books.active(), now):
+            self.probe_due = now + books.config.offline_probe_s
+            books.watch.run(False)
+            books.note("network.lost", since=books.clock.wall())
 
     def _back(self, now: float, since: float) -> None:
         self._books.note("network.back", seconds=now - since)

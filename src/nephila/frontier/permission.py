@@ -14,7 +14,7 @@ from nephila.frontier.host import Host
 from nephila.frontier.manners import Manners
 from nephila.frontier.met import Met
 from nephila.frontier.seeds import Seeds, nobody_listens
-from nephila.types import TLS_FAILURES, Outcome, RobotsFile, Settlement
+from nephila.types import PROXY_FAULTS, TLS_FAILURES, Outcome, RobotsFile, Settlement
 from nephila.url.parse import origin
 
 AGE_MIN_S = 60.0
@@ -106,7 +106,7 @@ class Permission:
         else:
             self._books.note("robots.unreachable", origin=asker.origin, reason=s.reason or f"status {s.status}")
         own = row.url == asker.origin + "/robots.txt"
-        gone = absent or s.reason in ("dns.not_found", "ftp_login") or s.reason in TLS_FAILURES
+        gone = absent or s.reason in {"dns.not_found", "ftp_login"} | TLS_FAILURES | PROXY_FAULTS
         if own and (gone or s.outcome == Outcome.BLOCKED):
             return (s.outcome, s.reason)
         return (Outcome.DENIED, "robots_unreachable")

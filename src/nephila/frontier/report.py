@@ -37,6 +37,7 @@ def report(books: Books, ledger: Ledger, manners: Manners, network: Network) -> 
         "pages_per_second": round(pages / seconds, 1) if seconds > 0 else 0.0,
         "eta_seconds": _eta_s(books, ledger, [_wait_s(books, host, manners.pause(host)) for host in slow]),
         "offline_since": _wall_of(books, network.since),
+        "proxies": manners.proxies.report(),
         "hosts": [_of_host(host, manners.pause(host)) for host in slow],
         "traps": [
             {"rule": rule, "count": n, "examples": books.trapped.get(id, [])}

@@ -103,6 +103,7 @@ class Scheduler:
         books.on_change = lambda: self.on_change()
         ledger.on_commit, ledger.hold = lambda pages: self.on_commit(pages), lambda: self.hold()
         manners.addresses.on_found = self._found
+        manners.proxies.on_back = self._way_out
         manners.budgets.load(snapshot)
         ledger.on_requeued, ledger.before_cut, ledger.after_cut = queues.requeue, self._intake.admit, queues.send
         restore(books, queues, snapshot)
@@ -126,6 +127,10 @@ class Scheduler:
             return []
         now = self._books.clock.monotonic()
         self._outage.watch_clock(now)
+        if ended := self._manners.proxies.given_up(now):
+            self._ending.draining = ended
+            self._ending.check()
+            return []
         for host in self._manners.unpark():
             self._queues.wake(host)
         if self._outage.network.offline:
@@ -201,6 +206,12 @@ class Scheduler:
     def _found(self, host: Host) -> None:
         """Where a host is has been looked up."""
         self._queues.wake(host)
+        self._books.on_change()
+
+    def _way_out(self) -> None:
+        """A proxy works again: who waited for one may be due."""
+        for host in self._books.hosts.values():
+            self._queues.wake(host)
         self._books.on_change()
 
     def _looked_again(self) -> None:

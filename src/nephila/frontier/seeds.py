@@ -63,5 +63,6 @@ class Seeds:
 
 
 def nobody_listens(reason: str) -> bool:
-    """Nothing speaks TLS there: no server, or one of plain HTTP. (A wrong certificate is somebody, and never this.)"""
-    return reason.startswith("connect.") or reason in ("timeout.connect", "tls.plain")
+    """Nothing speaks TLS there: no server, or one of plain HTTP, or a proxy could not connect it. (A wrong certificate is
+    somebody, and never this.)"""
+    return reason.startswith("connect.") or reason in ("timeout.connect", "tls.plain", "proxy_refused")

@@ -33,7 +33,7 @@ class Steering:
         self._books.paused = False
         self._books.meta("paused", "0")
         self._ledger.tend()
-        self._books.watch.run(not self._network.offline)
+        self._books.watch.run(not self._network.offline and not self._manners.proxies.hold)
         self._books.note("resumed")
         self._books.on_change()
 
