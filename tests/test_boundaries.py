@@ -38,7 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "archive": PURE | {"db"},
     "verdict": set(),
     "engine": {"verdict"},
-    "views": PURE | {"archive", "db", "events"},
+    "views": PURE | {"archive", "db", "events", "verdict"},
     "explain": PURE | {"archive", "db", "events"},
     "stats": PURE | {"archive", "db", "events"},
     "lock": set(),

@@ -238,7 +238,14 @@ def _export(args: argparse.Namespace) -> int:
         name.removeprefix("of_view_"): value for name, value in vars(args).items() if name.startswith("of_view_")
     }
     chosen = {name: value for name, value in of_view.items() if value is not None}
-    done = job.export(args.view, args.dir, args.to, args.access, chosen)
+    if (args.dir is None) == (not args.archives):
+        raise ConfigError("give the folder of a crawl (nephila export VIEW DIR) or archives with --from, not both")
+    if args.archives:
+        if args.access:
+            raise ConfigError("--with belongs to a crawl of Nephila's: archives of --from name no credentials")
+        done = job.export_from(args.view, args.archives, args.to, chosen, lambda sentence: say(sentence, 0))
+    else:
+        done = job.export(args.view, args.dir, args.to, args.access, chosen)
     if str(args.to) == "-":  # standard output holds the view and nothing else
         return say(done, 0)
     put(safe(done))

@@ -6,7 +6,7 @@ Everything heavy is imported when it is needed: a command that only asks a quest
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from nephila.views.registry import VIEWS
 if TYPE_CHECKING:
     from nephila.plan import Ending
 
-__all__ = ["VIEWS", "VIEW_OPTIONS", "ask", "crawl", "dry_run", "export", "status"]
+__all__ = ["VIEWS", "VIEW_OPTIONS", "ask", "crawl", "dry_run", "export", "export_from", "status"]
 
 
 def crawl(folder: Path, config: Config, **options: Any) -> Ending:
@@ -78,3 +78,13 @@ def export(
 
     with trouble.told(folder):
         return registry.export(view, folder, str(to) if to is not None else "", decode, frozenset(access), chosen)
+
+
+def export_from(
+    view: str, files: Sequence[Path], to: Path | None, chosen: Mapping[str, Any], complain: Callable[[str], object]
+) -> str:
+    """Make a view of archives of other programs; see `views.registry.export_from`."""
+    from nephila.fetch.decode import decode
+    from nephila.views import registry
+
+    return registry.export_from(view, files, str(to) if to is not None else "", decode, chosen, complain)

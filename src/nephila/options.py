@@ -151,14 +151,25 @@ def build_export() -> argparse.ArgumentParser:
     example = "example:\n  nephila export mirror example.com --to site"
     parser = Parser(
         "export",
-        "VIEW DIR [--to X] [--with NAME]",
+        "VIEW DIR|--from FILE [--to X] [--with NAME]",
         "Make a view of what was crawled; as often as wanted, also while it runs.",
         example,
     )
     offered = "; ".join(f"{name} ({view.doc})" for name, view in job.VIEWS.items())
     parser.add_argument("view", metavar="VIEW", help=f"one of: {offered}")
-    parser.add_argument("dir", metavar="DIR", type=Path, help="the job's folder")
-    parser.add_argument("--to", metavar="X", type=Path, help="file or folder to write (default: DIR/views/VIEW)")
+    parser.add_argument("dir", metavar="DIR", type=Path, nargs="?", help="the job's folder")
+    parser.add_argument(
+        "--from",
+        dest="archives",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="in place of DIR: an archive of any crawler (WARC, ARC, Tianwang, WACZ, or a folder of them; may be repeated)",
+    )
+    parser.add_argument(
+        "--to", metavar="X", type=Path, help="file or folder to write (default: its place in DIR/views)"
+    )
     parser.add_argument(
         "--with",
         dest="access",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from nephila.archive.reader import dechunked, header_pairs, payload, read_group
+from nephila.archive.reader import Place, dechunked, header_pairs, inside, payload, read_group
 from nephila.errors import Damaged
 from nephila.types import Body
 
@@ -31,8 +31,8 @@ def chunked(data: bytes, size: int = 700) -> bytes:
     return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\nX-Trailer: 1\r\n\r\n"
 
 
-def place(kept: Any) -> tuple[str, int, int]:
-    return kept.file, kept.offset, kept.length
+def place(shelf: Any, kept: Any) -> Place:
+    return Place(inside(shelf.folder, kept.file), kept.offset, kept.length)
 
 
 def test_a_group_reads_back_as_it_was_written(shelf: Any, make: Any) -> None:
@@ -50,7 +50,7 @@ def test_chunked_and_compressed_content_is_decoded(shelf: Any, make: Any) -> Non
     zipped = gzip.compress(HTML, mtime=0)
     response = make.answer(b"", extra="Content-Encoding: gzip\r\n", body=Body(chunked(zipped)), payload=Body(zipped))
     kept = shelf.writer()(make.visit(response))
-    found = payload(shelf.folder, place(kept), decode)
+    found = payload(place(shelf, kept), decode)
     assert found.content == HTML
     assert ("content-encoding", "gzip") in found.headers
 
@@ -60,11 +60,11 @@ def test_a_revisit_gives_the_first_content_with_its_own_header(shelf: Any, make:
     first = writer(make.visit(make.answer(b"", body=Body(chunked(HTML)), payload=Body(HTML))))
     again = writer(make.visit(make.answer(HTML, extra="X-Second: yes\r\n"), id=2))
     assert again.same_as == 1
-    found = payload(shelf.folder, place(again), decode, place(first))
+    found = payload(place(shelf, again), decode, place(shelf, first))
     assert found.content == HTML
     assert ("x-second", "yes") in found.headers
     with pytest.raises(Damaged, match="repeats"):
-        payload(shelf.folder, place(again), decode)
+        payload(place(shelf, again), decode)
 
 
 def test_a_large_body_waits_in_a_file(shelf: Any, make: Any) -> None:
@@ -74,13 +74,13 @@ def test_a_large_body_waits_in_a_file(shelf: Any, make: Any) -> None:
     assert group.body.spooled
     assert b"".join(group.body.blocks()) == data
     group.body.close()
-    assert payload(shelf.folder, place(kept), decode, limit=10).content == data[:10]
+    assert payload(place(shelf, kept), decode, limit=10).content == data[:10]
 
 
 @pytest.mark.parametrize("file", ["", "..", "../x", "/etc/passwd", "a/b"])
 def test_a_name_never_leads_out_of_the_folder(shelf: Any, file: str) -> None:
     with pytest.raises(Damaged, match="not the name"):
-        payload(shelf.folder, (file, 0, 10), decode)
+        payload(Place(inside(shelf.folder, file), 0, 10), decode)
 
 
 def test_wrong_places_are_damage(shelf: Any, make: Any) -> None:
@@ -131,4 +131,4 @@ def test_a_body_that_compresses_a_thousandfold(shelf: Any, make: Any, size: int)
     data = bytes(size)
     kept = shelf.writer()(make.visit(make.answer(data, payload=make.spooled(data))))
     assert kept.length < size // 100
-    assert payload(shelf.folder, place(kept), decode).content == data
+    assert payload(place(shelf, kept), decode).content == data

@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.table import Run
 
-from nephila.archive import index
+from nephila.archive import foreign, index
 from nephila.archive.warc import repair
 from nephila.errors import Damaged
 
@@ -22,6 +22,20 @@ def test_reading_and_repairing(corpus: Run, tmp_path: Path) -> None:
             copy.write_bytes(run.bytes(f"warc/{case['file']}"))
             rule = "arc" if case["format"] == "ARC/1" else "not_by_member" if case["compression"] != OURS else ""
             run.check(case["file"], *answer(case, copy), **({rule: REFUSED} if rule else {}))
+
+
+def test_reading_what_others_wrote(corpus: Run, tmp_path: Path) -> None:
+    """In any form, and behind a damage."""
+    with corpus("warc/cases.json, by --from") as run:
+        for number, case in enumerate(run.load("warc/cases.json")):
+            told = list[str]()
+            places = list(foreign.records(run.folder / "warc" / case["file"], tmp_path / f"{number}.gz", told.append))
+            wanted = [kind for kind in case["record_types"] or [] if kind != "arc_header"]
+            uri = next((place.entry.uri for place in places if place.entry.type in ("response", "resource")), "")
+            run.check(case["file"], ([place.entry.type for place in places], uri), (wanted, _target(case) or uri))
+            assert bool(told) >= (
+                case["file"].startswith("derived/") and "empty" not in case["file"] and "final-crlf" not in case["file"]
+            )
 
 
 def answer(case: dict[str, Any], path: Path) -> tuple[object, object]:

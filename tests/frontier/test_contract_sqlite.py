@@ -150,7 +150,7 @@ def test_a_full_disk_is_said_as_such(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "crawl.db")
     store.query("PRAGMA max_page_count = 60")
     batch, answers = Batch(), []
-    batch.links = [(i, 1, 0, bytes(4000)) for i in range(1, 200)]
+    batch.links = [(i, 0, bytes(4000)) for i in range(1, 200)]
     store.commit(batch, answers.append)
     assert isinstance(answers[0], DiskFull)
     store.close()

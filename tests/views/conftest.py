@@ -19,6 +19,8 @@ from nephila.types import Body, Kind, Lease, Outcome, Request, Response, Timings
 class Job:
     """Add visits with `page`, then read `folder`."""
 
+    Outcome, Kind = Outcome, Kind
+
     def __init__(self, folder: Path) -> None:
         self.folder, self.decode = folder, decode
         (folder / "archive").mkdir(parents=True)

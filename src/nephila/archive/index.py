@@ -94,8 +94,13 @@ def _entry(fd: int, offset: int, limit: int) -> Entry:
     expected = head.find(b"\r\n\r\n") + 4 + int(headers.get("content-length", "-1")) + 4
     if size != expected:
         raise Damaged(f"the record at offset {offset} is not whole: {size} bytes where {expected} were announced")
+    return entry(offset, member.end - offset, headers)
+
+
+def entry(offset: int, length: int, headers: dict[str, str]) -> Entry:
+    """A record of these header lines."""
     uri = headers.get("warc-target-uri", "").strip("<>").replace(" ", "%20")  # as two old writers spelled it
-    return Entry(offset, member.end - offset, headers.get("warc-type", ""), uri, headers.get("warc-date", ""), headers)
+    return Entry(offset, length, headers.get("warc-type", ""), uri, headers.get("warc-date", ""), headers)
 
 
 def parse_head(head: bytes, offset: int) -> dict[str, str]:

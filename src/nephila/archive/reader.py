@@ -7,13 +7,16 @@ handed in (`decode(payload, content_encoding, limit, ratio_max)` → an object w
 from __future__ import annotations
 
 import os
+import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from nephila.archive.index import Member, parse_head
+from nephila.archive.record import END
 from nephila.errors import Damaged
 from nephila.types import Body
 
@@ -22,6 +25,7 @@ CONTENT_MAX = 64 << 20
 """Most content handed out at once: more than any page, and less than the memory of a small machine."""
 RATIO_MAX = 200
 _HEAD_MAX = 1 << 20
+_EMPTY_LINE = re.compile(rb"\r?\n\r?\n")
 
 Decode = Callable[[Body, str, int, int], Any]
 
@@ -47,18 +51,20 @@ class Content(NamedTuple):
     problem: str
 
 
-def payload(
-    folder: Path,
-    place: tuple[str, int, int],
-    decode: Decode,
-    same_as: tuple[str, int, int] | None = None,
-    limit: int = CONTENT_MAX,
-) -> Content:
-    """The decoded content of the visit at `place` = (file, offset, length) below `folder`, at most `limit` bytes.
+class Place(NamedTuple):
+    """Where the records of a visit lie."""
+
+    path: Path
+    offset: int
+    length: int
+
+
+def payload(place: Place, decode: Decode, same_as: Place | None = None, limit: int = CONTENT_MAX) -> Content:
+    """The decoded content of the visit at `place`, at most `limit` bytes.
 
     A revisit record has no body: `same_as` says where the visit it repeats lies. Raises Damaged when nothing reads back.
     """
-    with stored(folder, place, same_as) as found:
+    with stored(place, same_as) as found:
         body = _whole(found.blocks(), limit) if found.chunked else found.body
         decoded = decode(body, found.encoding, limit, RATIO_MAX)
         return Content(found.head, found.headers, bytes(decoded.content), str(decoded.problem or ""))
@@ -81,15 +87,15 @@ class Stored(NamedTuple):
 
 
 @contextmanager
-def stored(folder: Path, place: tuple[str, int, int], same_as: tuple[str, int, int] | None = None) -> Iterator[Stored]:
+def stored(place: Place, same_as: Place | None = None) -> Iterator[Stored]:
     """The visit at `place`, its own header with the body it has or repeats. As `payload`, undecoded and without limit."""
     with ExitStack() as opened:
-        group = source = read_group(_inside(folder, place[0]), place[1], place[2])
+        group = source = read_group(*place)
         opened.callback(group.body.close)
         if group.type == "revisit":
             if same_as is None:
-                raise Damaged(f"{place[0]}: the record at offset {place[1]} repeats one that is not known")
-            source = read_group(_inside(folder, same_as[0]), same_as[1], same_as[2])
+                raise Damaged(f"{place.path}: the record at offset {place.offset} repeats one that is not known")
+            source = read_group(*same_as)
             opened.callback(source.body.close)
         framing = [value for name, value in header_pairs(source.response_head) if name == "transfer-encoding"]
         chunked = bool(framing) and framing[-1].lower().endswith("chunked")
@@ -145,13 +151,23 @@ def _records(fd: int, offset: int, end: int) -> Iterator[_Read]:
 def _record(blocks: Iterator[bytes], offset: int) -> _Read:
     head, rest = _head(b"", blocks, offset)
     headers = parse_head(head, offset)
-    size = int(headers["content-length"])
+    size, blocks = int(headers["content-length"]), chain((rest,), blocks)
     http = b""
     if headers.get("content-type", "").startswith("application/http"):
-        http, rest = _head(rest, blocks, offset)
-        http += b"\r\n\r\n"
-    body = _spooled(rest, blocks, size - len(http), offset)
-    return _Read(headers, http, body)
+        http, blocks = _http_head(blocks, size, offset)
+    return _Read(headers, http, _spooled(blocks, size - len(http), offset))
+
+
+def _http_head(blocks: Iterator[bytes], size: int, offset: int) -> tuple[bytes, Iterator[bytes]]:
+    """The HTTP header in front of a body, with its empty line. Other writers' may end its lines by LF, or be all there is."""
+    have = b""
+    while not (end := _EMPTY_LINE.search(have)) and len(have) < size:
+        block = next(blocks, b"")
+        if not block or len(have) > _HEAD_MAX:
+            raise Damaged(f"the answer at offset {offset} has no end of header")
+        have += block
+    cut = min(end.end() if end else size, size)
+    return have[:cut], chain((have[cut:],), blocks)
 
 
 def _head(have: bytes, blocks: Iterator[bytes], offset: int) -> tuple[bytes, bytes]:
@@ -165,34 +181,35 @@ def _head(have: bytes, blocks: Iterator[bytes], offset: int) -> tuple[bytes, byt
     return head, rest
 
 
-def _spooled(have: bytes, blocks: Iterator[bytes], size: int, offset: int) -> Body:
-    """`size` bytes of a block and the closing lines; in a file when they are many."""
+def _spooled(blocks: Iterator[bytes], size: int, offset: int) -> Body:
+    """`size` bytes of a block, behind which only the closing lines come."""
+    body = spooled(blocks, len(END))
+    if body.size != size:
+        body.close()
+        raise Damaged(f"the record at offset {offset} is not whole")
+    return body
+
+
+def spooled(blocks: Iterable[bytes], behind: int = 0) -> Body:
+    """All of `blocks` but the last `behind` bytes; in an unlinked file when they are many. The caller closes it."""
     target: IO[bytes] = tempfile.SpooledTemporaryFile(SPOOL_BYTES)  # noqa: SIM115
     try:
-        total = target.write(have)
-        for block in blocks:
-            total += target.write(block)
-        if total != size + 4:
-            raise Damaged(f"the record at offset {offset} is not whole")
-        return _as_body(target, size)
+        size = sum(target.write(block) for block in blocks) - behind
+        if size > SPOOL_BYTES:
+            target.fileno()
+            target.flush()
+            return Body(file=target, size=size)
+        target.seek(0)
+        data = target.read(max(size, 0))
     except BaseException:
         target.close()
         raise
+    target.close()
+    return Body(data, size=size)
 
 
-def _as_body(target: IO[bytes], size: int) -> Body:
-    if size <= SPOOL_BYTES:
-        target.seek(0)
-        data = target.read(size)
-        target.close()
-        return Body(data)
-    target.fileno()
-    target.flush()
-    return Body(file=target, size=size)
-
-
-def _inside(folder: Path, file: str) -> Path:
-    """A name from the database is only ever a name, never a way out of the folder."""
+def inside(folder: Path, file: str) -> Path:
+    """The archive file of this name. A name from the database is only ever a name, never a way out of the folder."""
     if not file or "/" in file or file in {".", ".."}:
         raise Damaged(f"{file!r} is not the name of an archive file")
     return folder / file

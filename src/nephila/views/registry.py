@@ -5,7 +5,7 @@ This page is read by every command that lists the views, so a view's module is i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -51,15 +51,20 @@ class Order(NamedTuple):
 
 
 OPTIONS = {
+    "compressed": Option("every record compressed by itself (zlib), for readers that expect it"),
     "every": Option("every address that was met, with its state and its last outcome"),
 }
 
 VIEWS = {
     "mirror": View("nephila.views.mirror:export", "mirror", "the site as files that open from disk"),
     "jsonl": View("nephila.views.tables:export_jsonl", "visits.jsonl", "one JSON line per visit", stdout=True),
+    "tianwang": View(
+        "nephila.views.tianwang:export", "pages.tianwang", "the pages as a Tianwang page store", True, ("compressed",)
+    ),
     "urls": View(
         "nephila.views.tables:export_urls", "urls.txt", "the URLs of the pages kept, one per line", True, ("every",)
     ),
+    "warc": View("nephila.views.warc:export", "all.warc.gz", "all records as one WARC file", stdout=True),
 }
 
 
@@ -75,6 +80,32 @@ def export(
 
     Raises ConfigError for an unknown name, an option that is not the view's, or a target that will not do.
     """
+    view = _view(name, to, chosen)
+    from nephila.views.source import Source
+
+    with Source(folder, decode, access) as source:
+        source.check_access()
+        left_out = source.left_out()
+        return _function(view)(source, _order(view, folder / "views", to, chosen)) + _said(left_out)
+
+
+def export_from(
+    name: str,
+    files: Sequence[Path],
+    to: str,
+    decode: Decode,
+    chosen: Mapping[str, Any] | None = None,
+    complain: Callable[[str], object] = lambda sentence: None,
+) -> str:
+    """The same of archives that other programs have written; the usual place is the present folder."""
+    view = _view(name, to, chosen)
+    from nephila.views.borrowed import borrowed
+
+    with borrowed(files, decode, complain) as source:
+        return _function(view)(source, _order(view, Path(), to, chosen))
+
+
+def _view(name: str, to: str, chosen: Mapping[str, Any] | None) -> View:
     view = VIEWS.get(name)
     if view is None:
         raise ConfigError(f"there is no view {name!r}: choose one of {', '.join(VIEWS)}")
@@ -83,13 +114,11 @@ def export(
     for option in chosen or ():
         if option not in view.takes:
             raise ConfigError(f"--{option.replace('_', '-')} is not an option of the view {name!r}")
-    from nephila.views.source import Source
+    return view
 
-    target = None if to == "-" else Path(to) if to else folder / "views" / view.default
-    with Source(folder, decode, access) as source:
-        source.check_access()
-        left_out = source.left_out()
-        return _function(view)(source, Order(target, to, chosen or {})) + _said(left_out)
+
+def _order(view: View, usual: Path, to: str, chosen: Mapping[str, Any] | None) -> Order:
+    return Order(None if to == "-" else Path(to) if to else usual / view.default, to, chosen or {})
 
 
 def _function(view: View) -> Callable[[Source, Order], str]:

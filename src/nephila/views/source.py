@@ -7,7 +7,7 @@ memory holds one batch. Pages fetched with a credential are left out unless its 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import msgspec
 
 from nephila import db
 from nephila.archive import reader
-from nephila.archive.reader import Content, Decode, Stored
+from nephila.archive.reader import Content, Decode, Place, Stored
 from nephila.errors import ConfigError, Damaged
 
 BATCH = 500
@@ -72,9 +72,15 @@ class Source:
     """The read side of a job folder. `decode` undoes content encodings; `access`: the names of credentials whose pages may be
     seen; what was fetched with several needs the names of all. The only way to the pages of a job: nobody else has to ask."""
 
-    def __init__(self, folder: Path, decode: Decode, access: frozenset[str] = frozenset()) -> None:
-        self.folder, self._decode, self._access = folder, decode, access
-        self._archive = folder / "archive"
+    def __init__(
+        self,
+        folder: Path,
+        decode: Decode,
+        access: frozenset[str] = frozenset(),
+        files: Mapping[str, Path] | None = None,
+    ) -> None:
+        """`files`: where archive files lie that are not in the job's folder, by their names in the database."""
+        self.folder, self._decode, self._access, self._files = folder, decode, access, files or {}
         self._con = db.reader(folder)
         self._con.row_factory = sqlite3.Row
 
@@ -141,25 +147,29 @@ class Source:
 
     def content(self, kept: Kept, limit: int = reader.CONTENT_MAX) -> Content:
         """The decoded content. Raises Damaged when there is none or it does not read back."""
-        return reader.payload(self._archive, self._place(kept), self._decode, self._same(kept), limit)
+        return reader.payload(self.place(kept), self._decode, self._same(kept), limit)
 
     def stored(self, kept: Kept) -> AbstractContextManager[Stored]:
         """The answer as it was kept, for bodies of any size. Raises Damaged like `content`."""
-        return reader.stored(self._archive, self._place(kept), self._same(kept))
+        return reader.stored(self.place(kept), self._same(kept))
 
-    def _place(self, kept: Kept) -> tuple[str, int, int]:
+    def place(self, kept: Kept) -> Place:
+        """Where the records of a visit lie. Raises Damaged when nothing is kept of it."""
         if not kept.file or not kept.length:
             raise Damaged(f"nothing is kept of {kept.url}")
-        return kept.file, kept.offset, kept.length
+        return Place(self._path(kept.file), kept.offset, kept.length)
 
-    def _same(self, kept: Kept) -> tuple[str, int, int] | None:
+    def _path(self, file: str) -> Path:
+        return self._files[file] if file in self._files else reader.inside(self.folder / "archive", file)
+
+    def _same(self, kept: Kept) -> Place | None:
         if not kept.same_as:
             return None
         holds = _BACK.format(good="w.digest = ? AND w.same_as = 0 AND w.length > 0")
         query = f"""SELECT a.file, v.offset, v.length FROM url u JOIN visit v ON v.id = ({holds}) JOIN archive a ON a.id = v.file
           WHERE u.id = ?"""
         rows = self._rows(query, kept.digest, kept.same_as)
-        return (rows[0]["file"], rows[0]["offset"], rows[0]["length"]) if rows else None
+        return Place(self._path(rows[0]["file"]), rows[0]["offset"], rows[0]["length"]) if rows else None
 
     def left_out(self) -> dict[str, int]:
         """Credentials (their names, with a blank between) whose pages may not be seen → how many visits that are."""

@@ -1,0 +1,59 @@
+"""One file, or standard output: it appears under its name only when it is whole."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from nephila.errors import ConfigError
+
+_TOGETHER = 500
+_BYTES = 1 << 20
+
+
+def write_lines(lines: Iterable[bytes], target: Path | None) -> int:
+    """The lines, each ended by LF; see `write`."""
+    return write((line + b"\n" for line in lines), target)
+
+
+def write(blocks: Iterable[bytes], target: Path | None) -> int:
+    """The blocks into `target` at once, or to standard output (None). Returns how many blocks. Raises ConfigError for a target
+    that is a symbolic link."""
+    if target is None:
+        return _pour(blocks, sys.stdout.buffer)
+    if target.is_symlink():
+        raise ConfigError(f"{target} is a symbolic link: give the name of a file")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}.{os.getpid()}.part")
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with open(fd, "wb") as file:
+            count = _pour(blocks, file)
+        draft.replace(target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    return count
+
+
+def _pour(blocks: Iterable[bytes], file: Any) -> int:
+    count = 0
+    for together in _joined(blocks):
+        file.write(b"".join(together))
+        count += len(together)
+    file.flush()
+    return count
+
+
+def _joined(blocks: Iterable[bytes]) -> Iterator[list[bytes]]:
+    together, size = list[bytes](), 0
+    for block in blocks:
+        together.append(block)
+        size += len(block)
+        if len(together) == _TOGETHER or size > _BYTES:
+            yield together
+            together, size = [], 0
+    yield together
