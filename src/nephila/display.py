@@ -211,7 +211,7 @@ def next_commands(reason: str, folder: str, text: str = "") -> list[tuple[str, s
         "limit": [(f"{on} {higher}", "go on with a higher limit"), jsonl, status],
         "interrupted": [(on, "carry on where it stopped"), status, jsonl],
         "parked": [(on, "carry on when the hosts may be asked again"), (f"nephila status {at}", "which hosts, and until when"), jsonl],
-        "offline": [(on, "carry on when the network is back"), status, jsonl],
+        "offline": [(on, "carry on when the network, or a proxy, is back"), status, jsonl],
         "no_seed": [(f"{on} --dry-run", "what each seed answers"), (f"{on} --retry UNREACHABLE,REFUSED,DENIED", "try the seeds again"), status],
         "disk": [(on, "carry on once there is room"), (f"{on} --min-free 100MB", "keep a smaller reserve"), status],
     }.get(reason, [(on, "carry on"), status, jsonl])  # fmt: skip

@@ -14,9 +14,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from commands.stranger import FINISHED, NO_SEED, USAGE, Answer, Listener, Prompt, SiteServer, sites
+from commands.stranger import FINISHED, INTERRUPTED, NO_SEED, USAGE, Answer, Listener, Prompt, SiteServer, sites
 
 from nephila.testing.certificates import Authority, server_side
+from nephila.testing.proxies import Proxy
 
 Serve = Callable[..., SiteServer]
 
@@ -211,12 +212,20 @@ def test_a_proxy_gets_every_request(prompt: Prompt) -> None:
     assert proxy.seen[0].target == "http://far.test/robots.txt"
 
 
-def test_a_proxy_that_is_down(prompt: Prompt) -> None:
+def test_a_proxy_that_is_down(prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said, nobody is blamed, and everything is still there for when it works."""
+    monkeypatch.setenv("NEPHILA_OFFLINE_AFTER_S", "1")
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
     said = prompt.crawl_here("http://far.test/", "-o", "job", "--proxy", f"http://127.0.0.1:{port}")
-    assert said.code == NO_SEED, said.text
-    assert "no seed could be fetched" in said.out
+    assert said.code == INTERRUPTED, said.text
+    assert f"no proxy works: http://127.0.0.1:{port} proxy_unreachable" in said.out
+    assert f"no proxy works (http://127.0.0.1:{port}: proxy_unreachable): waiting" in said.err
+    with Listener({"/": sites.page([], "start")}) as site, Proxy() as proxy:
+        proxy.routes["far.test:80"] = "127.0.0.1", site.port
+        again = prompt.crawl_here("-o", "job", "--proxy", proxy.url)
+    assert again.code == FINISHED, again.text
+    assert prompt.outcomes("job") == {"http://far.test/": "OK"}
 
 
 def test_cookies_are_sent_back_restarts_included(prompt: Prompt) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
 from commands.stranger import FINISHED, LIMIT, USAGE, Listener, Prompt, archive_text, sites, until
+
+from nephila.testing.proxies import Proxy
 
 SECRET = b"s3cr3t"
 FORMS = {
@@ -55,11 +58,12 @@ def test_a_secret_header_is_nowhere(form: str, workers: str, prompt: Prompt, mon
 
 
 def test_the_password_of_a_proxy_is_nowhere(prompt: Prompt) -> None:
-    with Listener({"http://far.test/": sites.page([], "start")}) as proxy:
-        said = prompt.crawl("http://far.test/", "-o", "job", "--proxy", f"http://me:s3cr3t@127.0.0.1:{proxy.port}")
-        assert said.code == FINISHED, said.text
-    assert "proxy-authorization" in proxy.seen[-1].headers
-    encoded = proxy.seen[-1].headers["proxy-authorization"].split()[1].encode()
+    with Listener({"/": sites.page([], "start")}) as site, Proxy(credentials="me:s3cr3t") as proxy:
+        proxy.routes["far.test:80"] = "127.0.0.1", site.port
+        said = prompt.crawl("http://far.test/", "-o", "job", "--proxy", f"http://me:s3cr3t@{proxy.address}")
+    assert said.code == FINISHED, said.text
+    encoded = b64encode(b"me:s3cr3t")
+    assert encoded in proxy.said[-1]
     left = [name for name, data in everything(prompt.cwd / "job").items() if SECRET in data or encoded in data]
     assert left == []
     again = prompt.crawl_here("-o", "job")

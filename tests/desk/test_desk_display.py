@@ -43,6 +43,19 @@ def test_offline_parked_and_uncounted_are_said(status: dict[str, Any]) -> None:
     assert "; no network since 1970-01-01 00:00:01 UTC" in display.one_line(status)
 
 
+def test_proxies_that_rest_are_said(status: dict[str, Any]) -> None:
+    one, two = ({"proxy": f"http://p{n}:1", "resting_since": None, "reason": ""} for n in (1, 2))
+    status["proxies"] = [one | {"resting_since": 1.0, "reason": "proxy_tls"}, two]
+    some = "proxies: 1 of 2 rest: http://p1:1 (proxy_tls)"
+    assert f"  {some}" in [line for line, _ in display.frame(status, 100)]
+    assert display.one_line(status).endswith(f"; {some}")
+    status["proxies"][1] = two | {"resting_since": 2.0, "reason": "proxy_auth"}
+    none = (
+        "proxies: none works since 1970-01-01 00:00:02 UTC, waiting: http://p1:1 (proxy_tls), http://p2:1 (proxy_auth)"
+    )
+    assert f"  {none}" in [line for line, _ in display.frame(status, 120)]
+
+
 @pytest.mark.parametrize("columns", [20, 40, 79, 120])
 def test_no_line_is_wider_than_the_terminal(status: dict[str, Any], columns: int) -> None:
     status["hosts"] = [{"origin": "https://" + "例子" * 40, "queued": 1, "delay": 0, "failures": 0, "ms": 1}]
