@@ -74,6 +74,7 @@ _RANGES = {
     "robots_tries": (1, 100),
     "links_max": (1, 10_000_000),
     "pending_max": (1, 1_000_000),
+    "read_percent": (1, 100),
     "commit_ms": (1, 10_000),
     "commit_visits": (1, 100_000),
     "decode_ratio_max": (1, 100_000),

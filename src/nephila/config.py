@@ -149,6 +149,13 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     )
     low_speed_s: Annotated[float, key("how long a body may be slower than low_speed_bytes", option=False)] = 30.0
     read_seconds_max: Annotated[float, key("a page that takes longer to read ends as UNREADABLE", option=False)] = 10.0
+    read_percent: Annotated[
+        int,
+        key(
+            "percent of a worker's time for a host whose pages take more than 20 ms each, while cheaper hosts are being served",
+            option=False,
+        ),
+    ] = 2
     worker_memory_max: Annotated[int, key("resident bytes of a worker before it is replaced", option=False)] = 1 << 30
     delay_min_s: Annotated[float, key("shortest pause of delay=auto on public hosts", option=False)] = 1.0
     delay_max_s: Annotated[float, key("longest pause of delay=auto", option=False)] = 60.0

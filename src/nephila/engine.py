@@ -7,6 +7,7 @@ waiting happens in `take`; *finished*, *stopped* and *limit reached* come out of
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -109,6 +110,9 @@ class Engine:
         self._ignore_nofollow, self._release, self._slot = ignore_nofollow, release, slot
         self._hooks, self._on_close, self._abroad = hooks, on_close, abroad
         self._sketch = sketch
+        self.worked_s: Callable[[], float] = time.thread_time
+        """Processor time of this thread."""
+        self._begun_s = 0.0
 
     async def run(self, connections: int) -> None:
         async with asyncio.TaskGroup() as crew:
@@ -119,7 +123,8 @@ class Engine:
         while lease := await self.frontier.take():  # None: drained, stopped or out of budget
             visit = await self._visit(lease)  # trouble out there becomes an Outcome
             visit = self._keep(visit)  # in the archive before the frontier forgets it
-            await self.frontier.settle(settlement(visit))  # its batch commits outcome + links + clock together
+            done = settlement(visit, self._cost_ms())
+            await self.frontier.settle(done)  # its batch commits outcome + links + clock together
             if visit.response is not None:
                 self._release(visit.response)
 
@@ -129,13 +134,20 @@ class Engine:
             await closing
 
     async def _visit(self, lease: Lease) -> Visit:
+        self._begun_s = self.worked_s()
         if denial := self._denial(lease):
             return denial
         answer = await self.fetch(lease)
+        self._begun_s = self.worked_s()
         if isinstance(answer, Failure):
             return Visit(lease, answer.outcome, answer.reason, failure=answer)
         visit = self._judged(lease, answer)
         return visit if visit.retryable else self._read(visit)
+
+    def _cost_ms(self) -> int:
+        """What the last visit took of the processor: nothing is awaited between its answer and here. A program's hooks are its
+        own affair, and not the site's."""
+        return 0 if self._hooks is not None else int(1000 * (self.worked_s() - self._begun_s))
 
     def _denial(self, lease: Lease) -> Visit | None:
         """Permission of the site, then of the program's hook."""
@@ -250,11 +262,11 @@ class Engine:
             return None, [f"{type(error).__name__}: {error}"]
 
 
-def settlement(visit: Visit) -> Settlement:
-    """The flat form of a visit, for the frontier."""
+def settlement(visit: Visit, cost_ms: int = 0) -> Settlement:
+    """The flat form of a visit, for the frontier. `cost_ms`: processor time that it took here."""
     response, failure, page = visit.response, visit.failure, visit.page
     if response is None and failure is None:
-        return Settlement(visit.lease.id, visit.outcome, visit.reason, errors=visit.errors)
+        return Settlement(visit.lease.id, visit.outcome, visit.reason, errors=visit.errors, cost_ms=cost_ms)
     if response is None:
         assert failure is not None
         return Settlement(
@@ -267,6 +279,7 @@ def settlement(visit: Visit) -> Settlement:
             status=failure.status,
             ip=failure.ip,
             errors=visit.errors,
+            cost_ms=cost_ms,
         )
     timings = response.timings
     media_type = page.media_type if page else response.header("content-type").partition(";")[0].strip().lower()
@@ -298,4 +311,5 @@ def settlement(visit: Visit) -> Settlement:
         items=[item for item in page.items if not isinstance(item, Request)] if page else [],
         errors=visit.errors,
         sketch=visit.sketch,
+        cost_ms=cost_ms,
     )

@@ -503,3 +503,5 @@ class Settlement(msgspec.Struct, frozen=True, array_like=True):
     errors: list[str] = []
     sketch: Packed = b""
     """The page's texts (`page.sketch`), when the lease asked for them."""
+    cost_ms: int = 0
+    """Processor time of the worker that reading and keeping it took."""

@@ -8,7 +8,7 @@ import pytest
 import uvloop
 
 from nephila.frontier import serve
-from nephila.frontier.remote import RemoteFrontier
+from nephila.frontier.remote import STUCK_S, RemoteFrontier
 from nephila.frontier.serve import Desk
 from nephila.types import Found, Kind, Lease, Outcome, Request, RobotsFile, Settlement
 
@@ -318,6 +318,39 @@ def test_stop_returns_what_was_not_started():
             assert sorted([started.id, *house.scheduler.returned]) == [0, 1, 2]
             assert house.desk.channels[0].outstanding == {started.id}
             assert await remote.take() is None
+
+    run(main())
+
+
+def test_what_waits_behind_slow_hosts_goes_to_a_worker_that_is_free():
+    async def main():
+        async with House([lease(n) for n in range(8)], connections=4) as house:
+            slow = house.hire()
+            await until(lambda: len(slow._queue) == 8)
+            running = {(await slow.take()).id for _ in range(4)}  # and no connection is left for the others
+            await until(lambda: house.scheduler.returned)
+            assert sorted([*running, *house.scheduler.returned]) == list(range(8))
+            house.scheduler.waiting.extend(map(lease, house.scheduler.returned))
+            house.desk.poke()
+            await asyncio.sleep(0.02)
+            assert house.desk.channels[0].outstanding == running  # nothing is handed to it ahead again
+            free = house.hire()
+            await until(lambda: len(free._queue) == 4)
+            await slow.settle(done(min(running)))
+            await until(lambda: not house.desk.channels[0].stuck)
+
+    run(main())
+
+
+def test_leases_that_are_taken_one_by_one_stay():
+    async def main():
+        async with House([lease(n) for n in range(8)], connections=4) as house:
+            remote = house.hire()
+            await until(lambda: len(remote._queue) == 8)
+            for _ in range(8):
+                await remote.take()
+                await asyncio.sleep(STUCK_S / 4)
+            assert house.scheduler.returned == []
 
     run(main())
 

@@ -30,6 +30,7 @@ class Host:
         "backoff_until",
         "bytes",
         "clean",
+        "costly",
         "crawl_delay",
         "due",
         "entered",
@@ -98,6 +99,8 @@ class Host:
         """what `Manners.pause` reckoned last; negative: reckon anew"""
         self.penalty = 1.0
         self.clean = 0
+        self.costly = False
+        """its last page took long to read"""
         self.failures = 0
         self.failed_at = -1.0
         self.refusals = 0

@@ -15,6 +15,11 @@ from nephila.types import HOST_FAILURES, NETWORK_FAILURES, PROXY_FAULTS, Outcome
 
 CLEAN_VISITS = 20
 """Good answers in a row after which a penalty shrinks."""
+COSTLY_MS = 20
+"""A page that takes no more of the processor is as good as any: most take 1 to 5 ms."""
+COSTLY_WAIT_MAX_S = 60.0
+CHEAP_S = 1.0
+"""Hosts that gave a cheap page so lately are being served, even if none of them has a lease at the moment."""
 PARKED_MAX_S = 30 * 86_400.0
 """Whatever a site asks for, it is tried again after this."""
 
@@ -27,6 +32,9 @@ class Manners:
         self.addresses = Addresses(books, directory)
         self.budgets = Budgets(books)
         self.proxies = Proxies(books, self.park)
+        self._cheap: Host | None = None
+        self._cheap_at = -CHEAP_S
+        """Which host gave a cheap page last, and when."""
 
     # --- how fast ---------------------------------------------------------------------------------------------------
 
@@ -77,6 +85,11 @@ class Manners:
     def learn(self, held: Held, s: Settlement, now: float) -> None:
         """What a visit says about its host: how fast it is, whether it answers, whether it asks for silence."""
         host = held.host
+        host.costly = s.cost_ms > COSTLY_MS
+        if host.costly:
+            self._yield(host, s.cost_ms, now)
+        else:
+            self._cheap, self._cheap_at = host, now
         if not s.requested:
             self._take_back(held)
             return
@@ -95,6 +108,14 @@ class Manners:
             _answered(host)
         if held.lease.paced and self._books.config.per_host == 1:
             host.due = max(host.due, now + self.pause(host))
+
+    def _yield(self, host: Host, cost_ms: int, now: float) -> None:
+        """While a worker reads a costly page, all its other connections wait. Hosts with cheap pages that are being served come
+        first; where there are none, nobody is kept waiting."""
+        lately = self._cheap is not host and now - self._cheap_at < CHEAP_S
+        if lately or any(not held.host.costly for held in self._books.leases.values()):
+            wait = cost_ms / 10 / self._books.config.read_percent
+            host.backoff_until = max(host.backoff_until, now + min(wait, COSTLY_WAIT_MAX_S))
 
     def _take_back(self, held: Held) -> None:
         """Nothing was asked after all (robots.txt forbids it, say): the clocks stand as before."""

@@ -43,6 +43,8 @@ BATCH = 64
 """Settlements in one frame."""
 BATCH_LINKS = 10_000
 """New links in one frame: keeps it far below the largest frame (2 KiB a link, one page may add 20,000)."""
+STUCK_S = 0.25
+"""Leases that wait here go back when none was taken for so long."""
 TRACEBACK_CHARS = 16_384
 """The end of a traceback is what names the cause."""
 BYE_S = 30.0
@@ -70,6 +72,9 @@ class RemoteFrontier:
         self._timer: asyncio.TimerHandle | None = None
         self._soon = False
         self._stopped = False
+        self._taken = 0
+        self._looking = False
+        """A timer looks whether leases that wait here are being taken."""
         self._vanish = vanish
         self._loop = asyncio.get_running_loop()
         self._hello: asyncio.Future[bytes] = self._loop.create_future()
@@ -87,10 +92,9 @@ class RemoteFrontier:
     async def take(self) -> Lease | None:
         """The next lease, those of paced hosts first; None once the front said Stop."""
         while not self._stopped:
-            if self._paced:
-                return self._paced.popleft()
-            if self._queue:
-                return self._queue.popleft()
+            if self._paced or self._queue:
+                self._taken += 1
+                return (self._paced or self._queue).popleft()
             await self._wait()
         return None
 
@@ -189,13 +193,31 @@ class RemoteFrontier:
         for lease in frame.leases:
             (self._paced if lease.paced else self._queue).append(lease)
         self._wake(len(frame.leases))
+        self._look_later()
+
+    def _look_later(self) -> None:
+        if not self._looking and (self._paced or self._queue):
+            self._looking = True
+            self._loop.call_later(STUCK_S, self._look, self._taken)
+
+    def _look(self, taken: int) -> None:
+        """Nothing was taken meanwhile: every connection here waits for a slow host. What stands behind them goes back, and to
+        whoever has a connection free, or those hosts would wait as long as the slow ones take."""
+        self._looking = False
+        if taken == self._taken:
+            self._return_waiting()
+        self._look_later()
+
+    def _return_waiting(self) -> None:
+        waiting = [*self._paced, *self._queue]
+        self._outstanding -= len(waiting)
+        self._paced.clear()
+        self._queue.clear()
+        self._give_back(waiting)
 
     def _stop(self) -> None:
         self._stopped = True
-        self._outstanding -= len(self._paced) + len(self._queue)
-        self._give_back([*self._paced, *self._queue])
-        self._paced.clear()
-        self._queue.clear()
+        self._return_waiting()
         self._wake(len(self._takers))
 
     def _give_back(self, leases: list[Lease]) -> None:

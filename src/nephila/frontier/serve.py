@@ -151,7 +151,7 @@ class Desk:
         while waiting:
             waiting.sort(key=_held)
             channel, held = waiting[0], _held(waiting[0])
-            room = self._limit() - held
+            room = self._limit(channel) - held
             if room <= 0:
                 break
             above = _held(waiting[1]) - held if len(waiting) > 1 else room
@@ -166,15 +166,16 @@ class Desk:
         for channel in self.channels:
             channel.hand_over()
 
-    def _limit(self) -> int:
-        """Leases a worker may hold. While hosts have pauses none is handed out ahead: its request starts at once."""
-        return self.connections * (2 if self._ahead else 1)
+    def _limit(self, channel: Channel) -> int:
+        """Leases a worker may hold. While hosts have pauses none is handed out ahead: its request starts at once; nor to one
+        that had to give some back, because all its connections were busy, until it settles something."""
+        return self.connections * (2 if self._ahead and not channel.stuck else 1)
 
     def _arm(self) -> None:
         """Set the timer. A due that is past although nothing was granted waits for something else (a lease that must
         come back first): its event brings us here, and the timer is only a net under it, looser each time."""
         self._cancel_timer()
-        if self._paused or all(channel.stopping or _held(channel) >= self._limit() for channel in self.channels):
+        if self._paused or all(channel.stopping or _held(channel) >= self._limit(channel) for channel in self.channels):
             return
         due = self.scheduler.next_due()
         if due is not None:
@@ -211,7 +212,7 @@ class Channel:
         self.files: dict[str, None] = {}
         """Archive files it has open, in order."""
         self.origins: OrderedDict[str, RobotsFile] = OrderedDict()
-        self.ready = self.stopping = self.bye = False
+        self.ready = self.stopping = self.bye = self.stuck = False
         self.failure: Failed | None = None
         self._epoch = desk.scheduler.scope.epoch
         self._desk, self._scheduler = desk, desk.scheduler
@@ -268,6 +269,7 @@ class Channel:
     def _handle(self, frame: ToFront) -> None:
         match frame:
             case Settled():
+                self.stuck = False
                 self._desk.settled(self, frame.settlements)
             case Ready():
                 self.ready = True
@@ -279,6 +281,7 @@ class Channel:
                 self.files.pop(frame.file, None)
                 self._scheduler.closed(frame.file)
             case Returned():
+                self.stuck = True
                 self.outstanding.difference_update(frame.leases)
                 self._scheduler.give_back(frame.leases, suspect=False)
                 self._desk.poke()

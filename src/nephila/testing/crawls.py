@@ -12,7 +12,7 @@ from typing import Any
 
 from nephila.config import Config
 from nephila.corridor import build_engine
-from nephila.engine import Hooks
+from nephila.engine import Engine, Hooks
 from nephila.frontier.addresses import Directory
 from nephila.frontier.batch import Store
 from nephila.frontier.local import LocalFrontier
@@ -77,6 +77,8 @@ class FakeCrawl:
         spec = WorkerSpec("/nonexistent", "fake", 0, 1, self.config, self.scheduler.scope, SEED, [])
         engine = build_engine(spec, frontier, hooks=self._hooks, fetch=self.web)
         engine.keep = self._keep
+        engine.worked_s = lambda: 0.0
+        self.tell(engine)
         self.scheduler.put(self.seeds)
         work = loop.create_task(engine.run(self.config.connections))
         await asyncio.wait([work, loop.create_task(frontier.killed.wait())], return_when=asyncio.FIRST_COMPLETED)
@@ -96,6 +98,9 @@ class FakeCrawl:
         digest = sha1(visit.response.payload.head(1 << 20)).digest()
         first = self._bodies.setdefault(digest, visit.lease.id)
         return Record("", 0, 0, digest.hex(), first if first != visit.lease.id else 0)
+
+    def tell(self, engine: Engine) -> None:
+        """The engine is made: a test may replace a part of it."""
 
 
 class _Watched(LocalFrontier):
