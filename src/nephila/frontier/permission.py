@@ -106,7 +106,7 @@ class Permission:
         else:
             self._books.note("robots.unreachable", origin=asker.origin, reason=s.reason or f"status {s.status}")
         own = row.url == asker.origin + "/robots.txt"
-        gone = absent or s.reason in {"dns.not_found", "ftp_login"} | TLS_FAILURES | PROXY_FAULTS
+        gone = absent or s.reason in {"dns.not_found", "ftp_login", "timeout.tls"} | TLS_FAILURES | PROXY_FAULTS
         if own and (gone or s.outcome == Outcome.BLOCKED):
             return (s.outcome, s.reason)
         return (Outcome.DENIED, "robots_unreachable")
