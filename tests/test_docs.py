@@ -16,7 +16,7 @@ from nephila.cli import COMMANDS
 from nephila.config import Config, fields
 from nephila.db import TABLES
 from nephila.events import EVENTS
-from nephila.types import RETRYABLE, TLS_FAILURES
+from nephila.types import HOST_FAILURES, RETRYABLE
 
 ROOT = Path(__file__).parents[1]
 DOCS = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
@@ -56,7 +56,7 @@ def shown(key: str, value: Any) -> str:
     return f"{value:,}"
 
 
-@pytest.mark.parametrize("reason", [*sorted(TLS_FAILURES), "timeout.tls", "http2", "http3"])
+@pytest.mark.parametrize("reason", sorted(HOST_FAILURES | {"http2", "http3"}))
 def test_every_reason_of_the_network_is_in_the_docs(reason: str) -> None:
     """And whether it is tried again."""
     (row,) = (line for line in DOCS["network.md"].splitlines() if line.startswith(f"| `{reason}` |"))

@@ -146,6 +146,11 @@ def _is_resolve(text: str) -> bool:
     return bool(match) and 0 < int(match[2]) < 65536 and all(_is_address(a) for a in match[3].split(","))  # type: ignore[index]
 
 
+def _is_name_server(text: str) -> bool:
+    match = re.fullmatch(r"(\[[^\]]+\]|[^:]+)(?::(\d{1,5}))?|(\S+)", text)
+    return bool(match) and _is_address(match[1] or match[3]) and 0 < int(match[2] or 53) < 65536  # type: ignore[index]
+
+
 def _is_address(text: str) -> bool:
     try:
         return bool(ipaddress.ip_address(text.removeprefix("[").removesuffix("]")))
@@ -158,6 +163,7 @@ _FORMS: dict[str, tuple[Callable[[str], Any], str]] = {
     "delay": (_is_delay, expected("delay")),
     "header": (re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+:.*").fullmatch, "'Name: value' is expected"),
     "resolve": (_is_resolve, "HOST:PORT:ADDRESS is expected, such as example.com:443:192.0.2.1"),
+    "name_servers": (_is_name_server, "ADDRESS or ADDRESS:PORT is expected, such as 9.9.9.9 or [2620:fe::fe]:53"),
     "types": (re.compile(r"\*/\*|[\w.+\-]+/(\*|[\w.+\-]+)").fullmatch, "TYPE/SUBTYPE or TYPE/* is expected"),
     "insecure": (re.compile(r"[^\s/@]+").fullmatch, "a host name is expected, without scheme and path"),
 }

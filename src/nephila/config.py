@@ -99,6 +99,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         ),
     ] = []
     resolve: Annotated[list[str], key("HOST:PORT:ADDR, in place of the name server")] = []
+    name_servers: Annotated[list[str], key("ADDRESS or ADDRESS:PORT of name servers, in place of the system's")] = []
     allow_private: Annotated[bool, key("allow loopback, private and link-local addresses everywhere")] = False
     ca: Annotated[str, key("file of certificates (PEM) to trust besides the system's")] = ""
     insecure: Annotated[

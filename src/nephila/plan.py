@@ -77,12 +77,13 @@ def scope_of(config: Config, seeds: Iterable[Request], widened: tuple[str, ...] 
 
 
 def allowed_of(seeds: Iterable[Request]) -> list[tuple[str, int]]:
-    """host:port of every seed that is private by its own name or address: these, and no other, may be connected."""
+    """host:port of every seed that is private by its own name or address: these, and no other, may be connected. An IPv6 address is
+    without its brackets, as a connection knows it."""
     pairs = set()
     for request in seeds:
         host = host_of(request.url)
         if patience.is_private(host):
-            pairs |= {(host, port) for port in _ports(request)}
+            pairs |= {(host.strip("[]"), port) for port in _ports(request)}
     return sorted(pairs)
 
 

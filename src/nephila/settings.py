@@ -46,7 +46,7 @@ __all__ = [
     "write",
 ]
 
-COMMAS = frozenset({"types", "insecure"})
+COMMAS = frozenset({"types", "insecure", "name_servers"})
 """Lists whose entries never hold a comma, so `--types "application/pdf,image/*"` is two entries."""
 PATHS = frozenset({"ca", "cookies", "save_cookies"})
 """Kept as absolute paths: the crawl may be carried on from another folder."""

@@ -115,6 +115,7 @@ UNVERIFIED = "insecure."
 
 HOST_FAILURES = TLS_FAILURES | frozenset(
     {
+        "bad_host",
         "dns.temporary",
         "dns.not_found",
         "timeout.dns",

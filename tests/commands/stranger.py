@@ -7,6 +7,7 @@ import gzip
 import io
 import os
 import signal
+import socket
 import sqlite3
 import ssl
 import subprocess
@@ -224,6 +225,10 @@ class Seen(NamedTuple):
     headers: dict[str, str]
 
 
+class Server6(ThreadingHTTPServer):
+    address_family = socket.AF_INET6
+
+
 class Listener:
     """A server in a thread that remembers every request with its headers, and every connection.
 
@@ -235,6 +240,7 @@ class Listener:
         answer: Callable[[str, dict[str, str]], tuple[int, dict[str, str], bytes]] | dict[str, bytes],
         *,
         tls: ssl.SSLContext | None = None,
+        address: str = "127.0.0.1",
     ) -> None:
         self.seen: list[Seen] = []
         self.connections = 0
@@ -261,7 +267,8 @@ class Listener:
                 pass
 
         self.answer = answer if callable(answer) else lambda target, headers: _fixed(answer, target)
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server = Server6 if ":" in address else ThreadingHTTPServer
+        self._server = server((address, 0), Handler)
         self._server.daemon_threads = True
         self.scheme = "http"
         if tls is not None:

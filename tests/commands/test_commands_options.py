@@ -275,6 +275,20 @@ def test_certificates_of_another_authority(prompt: Prompt, tmp_path: Path) -> No
     assert site.asked() == ["/"]
 
 
+def test_an_address_of_the_newer_family_is_a_seed_like_any_other(prompt: Prompt) -> None:
+    """Its folder, its links, its robots.txt, and no permission for other addresses of this machine."""
+    with Listener({"/": sites.page(["/a?b", "http://[::2]/"], "start"), "/a?b": b"a"}, address="::1") as site:
+        seed = site.url(host="[::1]")
+        said = prompt.crawl_here(seed, "--scope", "any")
+        assert said.code == FINISHED, said.text
+        folder = f"__1_{site.port}"
+        assert prompt.outcomes(folder) == {seed: "OK", f"{seed}a?b": "OK", "http://[::2]/": "BLOCKED"}
+        assert prompt.rows(folder, "SELECT DISTINCT ip FROM visit WHERE outcome = 'OK'") == [("::1",)]
+        again = prompt.crawl_here(f"[::1]:{site.port}", "-o", "guessed")
+        assert (again.code, prompt.outcomes("guessed")[seed]) == (FINISHED, "OK"), again.text
+    assert {one.target for one in site.seen} >= {"/robots.txt", "/", "/a?b"}
+
+
 def test_limit_rate(prompt: Prompt, serve: Serve) -> None:
     site = serve({"/big": Answer(bytes(600_000), media_type="application/octet-stream")})
     start = time.monotonic()

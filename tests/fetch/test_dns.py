@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
+import shutil
 import socket
-import struct
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,51 +23,15 @@ from nephila.config import Config
 from nephila.fetch import dns
 from nephila.fetch.dns import Resolver
 from nephila.fetch.names import Names
+from nephila.testing.nameserver import AAAA, A, NameServer, listen
 from nephila.types import Lease, Outcome, Request, Resolution
-
-A, AAAA = 1, 28
-
-
-class NameServer(asyncio.DatagramProtocol):
-    """Answers by the first label: `slow…` never, `nx…` NXDOMAIN, `fail…` SERVFAIL, `none…` nothing, else the addresses given
-    (RFC 1035 section 4)."""
-
-    def __init__(self, addresses: list[str]) -> None:
-        self.addresses, self.asked = addresses, list[tuple[str, int]]()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport: Any = transport
-
-    def datagram_received(self, data: bytes, addr: Any) -> None:
-        at, labels = 12, []
-        while size := data[at]:
-            labels.append(data[at + 1 : at + 1 + size].decode().lower())
-            at += size + 1
-        (kind,) = struct.unpack(">H", data[at + 1 : at + 3])
-        self.asked.append((".".join(labels), kind))
-        name = labels[0]
-        if name.startswith("slow"):
-            return
-        code = 3 if name.startswith("nx") else 2 if name.startswith("fail") else 0
-        found = [] if code or name.startswith("none") else self.addresses
-        records = b""
-        for address in found:
-            family = socket.AF_INET6 if ":" in address else socket.AF_INET
-            if kind == (AAAA if ":" in address else A):
-                packed = socket.inet_pton(family, address)
-                records += b"\xc0\x0c" + struct.pack(">HHIH", kind, 1, 60, len(packed)) + packed
-        count = sum(kind == (AAAA if ":" in address else A) for address in found)
-        head = data[:2] + struct.pack(">HHHHH", 0x8180 | code, 1, count, 0, 0)
-        self.transport.sendto(head + data[12 : at + 5] + records, addr)
 
 
 @asynccontextmanager
 async def name_server(*addresses: str, timeout_s: float = 5.0) -> AsyncIterator[tuple[NameServer, Resolver]]:
-    loop = asyncio.get_running_loop()
-    transport, server = await loop.create_datagram_endpoint(
-        lambda: NameServer(list(addresses)), local_addr=("127.0.0.1", 0)
-    )
-    resolver = Resolver(timeout_s, [f"127.0.0.1:{transport.get_extra_info('sockname')[1]}"])
+    server = NameServer(lambda name: addresses)
+    transport, place = await listen(server)
+    resolver = Resolver(timeout_s, [place])
     try:
         yield server, resolver
     finally:
@@ -89,6 +57,7 @@ def test_both_families_are_asked_for_and_all_addresses_come() -> None:
         ("nx.site.example", "dns.not_found"),
         ("none.site.example", "dns.not_found"),
         ("fail.site.example", "dns.temporary"),
+        ("refused.site.example", "dns.temporary"),
     ],
 )
 def test_why_there_is_no_address(name: str, reason: str) -> None:
@@ -102,11 +71,11 @@ def test_why_there_is_no_address(name: str, reason: str) -> None:
     run(work())
 
 
-@pytest.mark.parametrize("host", ["a" * 64 + ".example", "a..example", "." * 300])
-def test_impossible_name_is_a_reason_and_no_error(host: str) -> None:
+@pytest.mark.parametrize("host", ["a" * 64 + ".example", "a..example", "." * 300, "a." * 127 + "aa", ".local", "a.."])
+def test_impossible_name_is_a_reason_and_no_question(host: str) -> None:
     async def work() -> None:
-        async with name_server("9.9.9.9") as (_, resolver):
-            assert (await resolver(host)).reason == "dns.not_found"
+        async with name_server("9.9.9.9") as (server, resolver):
+            assert ((await resolver(host)).reason, server.asked) == ("bad_host", [])
 
     run(work())
 
@@ -262,3 +231,46 @@ def test_without_an_address_the_worker_asks_by_itself(monkeypatch: pytest.Monkey
             await fetch.close()
 
     run(work())
+
+
+@pytest.fixture(scope="module")
+def families() -> dict[str, list[Any]]:
+    """URL → [status or reason, address or detail, seconds], from a network namespace (`two_families.py`)."""
+    command = ["unshare", "--net", sys.executable, str(Path(__file__).with_name("two_families.py"))]
+    if shutil.which("unshare") is None or subprocess.run([*command[:2], "true"], capture_output=True).returncode:
+        pytest.skip("system: no network namespaces here, or they are for root only")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize(
+    ("url", "ip"),
+    [
+        ("http://six.example/", "2600::4"),
+        ("http://four.example/", "1.2.3.4"),
+        ("http://[2600::4]/", "2600::4"),
+        ("http://1.2.3.4/", "1.2.3.4"),
+        ("http://hole-four.example/", "2600::4"),
+    ],
+)
+def test_either_family_is_reached(url: str, ip: str, families: dict[str, list[Any]]) -> None:
+    assert families[url][:2] == [200, ip]
+
+
+def test_where_the_newer_family_swallows_packets_the_older_one_is_tried(families: dict[str, list[Any]]) -> None:
+    """After 0.3 s, side by side (RFC 8305 section 5), and not after the deadline of 1 s."""
+    status, ip, seconds = families["http://hole-six.example/"]
+    assert (status, ip) == (200, "1.2.3.4")
+    assert 0.25 < seconds < 0.9
+
+
+def test_where_both_swallow_packets_the_deadline_ends_it(families: dict[str, list[Any]]) -> None:
+    assert families["http://holes.example/"][0] == "timeout.connect"
+
+
+def test_the_guard_looks_at_each_address_of_a_name(families: dict[str, list[Any]]) -> None:
+    """A private one is passed over, whichever family it is of; when all are, nothing is connected."""
+    assert families["http://inside-six.example/"][:2] == [200, "1.2.3.4"]
+    assert families["http://inside-four.example/"][0] == "timeout.connect"
+    assert families["http://inside.example/"][0] == "blocked.private_address"

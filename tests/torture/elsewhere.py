@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 ELSEWHERE: dict[str, tuple[str, ...]] = {
-    "E1": (
-        "fetch/test_fetch_network.py::test_trouble_with_a_name",
-        "fetch/test_fetch_network.py::test_silent_name_server",
+    "E2": ("attacks/test_attacks_inside.py::test_name_that_leads_inside_the_second_time",),
+    "E3": (
+        "fetch/test_dns.py::test_either_family_is_reached",
+        "fetch/test_dns.py::test_where_the_newer_family_swallows_packets_the_older_one_is_tried",
     ),
     "K1": ("views/test_views_names.py::test_long_names_are_cut_and_stay_apart",),
     "K2": ("views/test_views_names.py::test_names",),

@@ -71,6 +71,8 @@ def torture(chosen: list[Case], home: Path) -> list[str]:
 def crawl(server: TortureServer, settings: dict[str, Any], home: Path) -> Ran:
     """`nephila crawl` of every case, in a process of its own whose home and temporary folder are `home`."""
     keys = BASE | settings
+    if "name_servers" in settings:
+        keys["name_servers"] = [server.name_server]
     if settings.get("ca") == TRUSTED["ca"]:
         (home / TRUSTED["ca"]).write_bytes(authority().file.read_bytes())
     keys["seeds"] = [place.seed for place in server.places.values()]

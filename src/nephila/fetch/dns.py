@@ -42,7 +42,10 @@ class Resolver:
         self._threads: ThreadPoolExecutor | None = None
 
     async def __call__(self, host: str) -> Resolution:
-        """Addresses, or why there are none: `dns.not_found`, `dns.temporary` or `timeout.dns`. Never raises."""
+        """Addresses, or why there are none: `dns.not_found`, `dns.temporary`, `timeout.dns` or `bad_host`. Never
+        raises."""
+        if not possible(host):
+            return Resolution(reason="bad_host", detail="no name in the DNS is spelled so (RFC 1035 section 2.3.4)")
         if "." not in host or host.rstrip(".").rpartition(".")[2] in LOCAL:
             self._threads = self._threads or ThreadPoolExecutor(THREADS, "names")
             return await asyncio.get_running_loop().run_in_executor(self._threads, system, host)
@@ -86,6 +89,12 @@ class Resolver:
             self._channel = None
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def possible(host: str) -> bool:
+    """Whether the DNS can hold such a name: labels of 1 to 63 bytes, 253 in all. The URL standard takes others, too."""
+    name = host.removesuffix(".")
+    return len(name) <= 253 and all(0 < len(label) <= 63 for label in name.split("."))
 
 
 def system(host: str) -> Resolution:

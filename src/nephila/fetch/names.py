@@ -37,7 +37,7 @@ class Names:
     """
 
     def __init__(self, config: Config, clock: Clock, ask: Ask | None = None) -> None:
-        self._resolver = Resolver(config.dns_timeout_s) if ask is None else None
+        self._resolver = Resolver(config.dns_timeout_s, config.name_servers) if ask is None else None
         self._ask: Ask = ask or self._resolver  # type: ignore[assignment]
         self._timeout_s, self._most, self._clock = config.dns_timeout_s, config.dns_lookups, clock
         self._pace = Pace(config.dns_per_second, clock)
@@ -119,7 +119,9 @@ class Names:
             return
         finally:
             self._asked.pop(host, None)
-        keep_s = FOUND_S if answer.addresses else ABSENT_S if answer.reason == "dns.not_found" else TROUBLE_S
+        keep_s = (
+            FOUND_S if answer.addresses else ABSENT_S if answer.reason in ("dns.not_found", "bad_host") else TROUBLE_S
+        )
         self._known[host] = self._clock.monotonic() + keep_s, answer
         self._known.move_to_end(host)
         if len(self._known) > NAMES_MAX:

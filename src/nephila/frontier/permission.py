@@ -17,6 +17,8 @@ from nephila.frontier.seeds import Seeds, nobody_listens
 from nephila.types import PROXY_FAULTS, TLS_FAILURES, Outcome, RobotsFile, Settlement
 from nephila.url.parse import origin
 
+NO_HOST = TLS_FAILURES | PROXY_FAULTS | {"bad_host", "dns.not_found", "ftp_login", "timeout.tls"}
+"""Reasons for which there is nobody to ask: the origin's URLs end so, too, and are not denied."""
 AGE_MIN_S = 60.0
 """However short-lived an answer says it is, it holds for this long."""
 
@@ -106,7 +108,7 @@ class Permission:
         else:
             self._books.note("robots.unreachable", origin=asker.origin, reason=s.reason or f"status {s.status}")
         own = row.url == asker.origin + "/robots.txt"
-        gone = absent or s.reason in {"dns.not_found", "ftp_login", "timeout.tls"} | TLS_FAILURES | PROXY_FAULTS
+        gone = absent or s.reason in NO_HOST
         if own and (gone or s.outcome == Outcome.BLOCKED):
             return (s.outcome, s.reason)
         return (Outcome.DENIED, "robots_unreachable")

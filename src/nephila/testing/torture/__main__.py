@@ -22,6 +22,8 @@ def main(argv: list[str] | None = None) -> None:
     with TortureServer(chosen, port=given.port) as server:
         print("\n".join(table(list(server.places.values()))))
         print("\n".join(f"--resolve {entry}" for entry in server.resolve))
+        if any(case.dns for case in chosen):
+            print(f"--name-servers {server.name_server}")
         if any(case.settings.get("ca") for case in chosen):
             from nephila.testing.torture.trust import authority
 

@@ -79,6 +79,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """Addresses that the case has; the first is its own."""
     names: tuple[str, ...] = ()
     """Host names for the addresses, in their order (`--resolve`); the first takes the place of the address in the seed."""
+    dns: bool = False
+    """The names are not given by `--resolve` but asked of the server's own name server, which answers as they begin
+    (`nephila.testing.nameserver`)."""
     scheme: str = "http"
     robots: bool = False
     raw: bool = False

@@ -97,13 +97,13 @@ E1 | names that do not exist, or do not resolve now | the first final, the secon
 E2 | a name that turns to a private address | refused when the socket opens
 E3 | IPv6 only; IPv6 that swallows packets | reached; IPv4 within 300 ms
 E4 | odd host names | WHATWG host parsing; what is none is refused and never raises
-E5 | certificates that are expired, self-signed, for others, too old | `tls.certificate` and kin, never http instead
+E5 | certificates that are expired, self-signed, for others, too old | each with its reason, never http instead; kept as evidence where allowed
 E6 | handshakes that stall, end, or are none | each with its reason, within the deadline
 E7 | proxies that refuse, ask, close, stall | the proxy is named, the site is not blamed, never around it
 F1 | GOAWAY in the middle | what was not answered is asked again
 F2 | RST_STREAM before and in an answer | asked again; cut and flagged
 F3 | stream numbers run out | a new connection
-F4 | floods of SETTINGS, empty CONTINUATION, huge HPACK | the connection is dropped
+F4 | floods of SETTINGS, empty CONTINUATION, huge HPACK | the connection is dropped, HTTP/1.1 once
 F5 | h2 agreed and something else spoken | HTTP/1.1 once
 G1 | header, meta and BOM disagree | BOM, then header, then meta, then a guess
 G2 | labelled gb2312, written in GBK or GB18030 | read as gb18030

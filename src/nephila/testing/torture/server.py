@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from nephila.testing import nameserver
 from nephila.testing.background import Background
 from nephila.testing.torture.cases import Case, Route, case
 from nephila.testing.torture.rows import ROWS
@@ -167,13 +168,25 @@ class TortureServer(Background):
             f"{name}:{self.port}:{address}"
             for place in self.places.values()
             for name, address in zip(place.case.names, place.addresses, strict=False)
+            if not place.case.dns
         ]
 
     async def _open(self) -> None:
         self._server = await asyncio.start_server(self._accept, sock=self._listener, limit=1 << 20)
+        self._datagrams, self.name_server = await nameserver.listen(nameserver.NameServer(self._where))
+
+    def _where(self, name: str) -> list[str]:
+        """The address of a name, for the name server."""
+        return [
+            address
+            for place in self.places.values()
+            for known, address in zip(place.case.names, place.addresses, strict=False)
+            if known == name
+        ]
 
     async def _close(self) -> None:
         self._server.close()
+        self._datagrams.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
