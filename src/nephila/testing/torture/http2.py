@@ -35,11 +35,14 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM, CANCEL, HTTP_1_1_REQUIRED = 0, 2, 7, 8, 13
 STREAMS_MAX = (1 << 31) - 1
 FRAME_BYTES_MAX = 16_384
-FLOOD = 1 << 20
+FLOOD, DRIZZLE = 1 << 20, 1 << 16
+"""Frames: enough to fill every buffer with their answers, and enough to be noticed."""
 TRIES = 3
 OLDER = b"over HTTP/1.1"
 TO_OLDER: dict[str, Any] = {"settings": TRUSTED, "body": OLDER, "attempts": 1, "visit": {"protocol": "http/1.1"}}
 """Read over HTTP/1.1 in the end, without an attempt that counts."""
+FLOODED = TO_OLDER | {"settings": TRUSTED | {"header_timeout_s": 5.0}}
+"""In a crawl of their own: this server has one thread, and a flood keeps it from others."""
 
 
 class Session:
@@ -78,7 +81,7 @@ class Session:
         block = self._encoder.encode([(":status", str(status)), ("content-type", "text/html")])
         return HeadersFrame(stream, block, flags=["END_HEADERS"] if end else [])
 
-    async def flood(self, frame: Frame, times: int = FLOOD) -> None:
+    async def flood(self, frame: Frame, times: int) -> None:
         """The same frame again and again, and nothing that comes is read."""
         await self.send_bytes(frame.serialize() * times)
 
@@ -237,20 +240,20 @@ async def _none_allowed(session: Session, stream: int, path: str) -> None:
 # --- F4: floods ---------------------------------------------------------------------------------------------------------
 
 
-@h2("F4", "settings", **TO_OLDER)
+@h2("F4", "settings", **FLOODED)
 async def _settings(session: Session, stream: int, path: str) -> None:
-    await session.flood(SettingsFrame(0))
+    await session.flood(SettingsFrame(0), FLOOD)
 
 
-@h2("F4", "pings", **TO_OLDER)
+@h2("F4", "pings", **FLOODED)
 async def _pings(session: Session, stream: int, path: str) -> None:
-    await session.flood(PingFrame(0, b"12345678"))
+    await session.flood(PingFrame(0, b"12345678"), FLOOD)
 
 
 @h2("F4", "empty-continuation", **TO_OLDER, quick=True)
 async def _empty_continuation(session: Session, stream: int, path: str) -> None:
     await session.send(session.headers(stream, end=False))
-    await session.flood(ContinuationFrame(stream, b""))
+    await session.flood(ContinuationFrame(stream, b""), DRIZZLE)
 
 
 @h2("F4", "huge-headers", **TO_OLDER)
@@ -279,7 +282,7 @@ async def _no_hpack(session: Session, stream: int, path: str) -> None:
 @h2("F4", "empty-data", outcome="UNREACHABLE", reason="http2", attempts=TRIES)
 async def _empty_data(session: Session, stream: int, path: str) -> None:
     await session.send(session.headers(stream))
-    await session.flood(DataFrame(stream, b""))
+    await session.flood(DataFrame(stream, b""), DRIZZLE)
 
 
 @h2("F4", "unasked-push", outcome="UNREACHABLE", reason="http2", attempts=TRIES)
