@@ -252,11 +252,33 @@ def _export(args: argparse.Namespace) -> int:
     return 0
 
 
+def _forget(args: argparse.Namespace) -> int:
+    from nephila import job
+    from nephila.display import safe
+
+    def really(meant: Any) -> bool:
+        if meant.exact or args.yes:
+            return True
+        for url in meant.urls:
+            put(safe(url))
+        put(f"{meant.total:,} addresses, {meant.visits:,} visits: nothing is taken down without --yes")
+        return False
+
+    done = job.forget(args.dir, args.what, args.reason, really)
+    if done is None:
+        return USAGE
+    put(f"{done.total:,} addresses are forgotten, with {done.visits:,} visits")
+    if done.views:
+        put(safe(f"Views made before still hold them; make them again: {', '.join(done.views)}"))
+    return 0
+
+
 COMMANDS = {
     "crawl": Command("start a crawl, or carry on where it stopped", options.build_crawl, _crawl),
     "status": Command("where a crawl stands", options.build_status, _status),
     "pause": Command("stop asking for pages until resume", options.build_steering("pause", "Pause a running crawl; it stays paused until resume, restarts included."), _runner("pause", "paused")),
     "resume": Command("go on after pause", options.build_steering("resume", "Let a paused crawl go on."), _runner("resume", "going on")),
     "stop": Command("end a running crawl so that it can be carried on", options.build_steering("stop", "End a running crawl; nephila crawl -o DIR carries on."), _runner("stop", "stopping; nephila crawl -o DIR carries on")),
+    "forget": Command("take pages down, rows and records", options.build_forget, _forget),
     "export": Command("make a mirror, a table or another view", options.build_export, _export),
 }  # fmt: skip

@@ -16,9 +16,10 @@ from nephila.views.registry import OPTIONS as VIEW_OPTIONS
 from nephila.views.registry import VIEWS
 
 if TYPE_CHECKING:
+    from nephila.forget import Forgotten
     from nephila.plan import Ending
 
-__all__ = ["VIEWS", "VIEW_OPTIONS", "ask", "crawl", "dry_run", "export", "export_from", "status"]
+__all__ = ["VIEWS", "VIEW_OPTIONS", "ask", "crawl", "dry_run", "export", "export_from", "forget", "status"]
 
 
 def crawl(folder: Path, config: Config, **options: Any) -> Ending:
@@ -66,6 +67,14 @@ def _asked(folder: Path, request: dict[str, Any]) -> dict[str, Any] | None:
         return control.ask(folder, request)
     except TimeoutError as error:
         raise JobError(f"the crawl in {folder} does not answer; try again") from error
+
+
+def forget(folder: Path, what: str, reason: str, really: Callable[[Forgotten], bool]) -> Forgotten | None:
+    """Take pages down; see `forget.forget`."""
+    from nephila import forget, trouble
+
+    with trouble.told(folder):
+        return forget.forget(folder, what, reason, really=really)
 
 
 def export(

@@ -190,6 +190,21 @@ def build_export() -> argparse.ArgumentParser:
     return parser
 
 
+def build_forget() -> argparse.ArgumentParser:
+    parser = Parser(
+        "forget",
+        "DIR URL|REGEX [--yes]",
+        "Take pages down: their rows are emptied, their records overwritten, and they are not fetched again.",
+        "examples:\n  nephila forget example.com https://example.com/private.html --reason 'asked by its owner'\n"
+        "  nephila forget example.com '/users/[0-9]+$'            shows what would go; --yes does it",
+    )
+    parser.add_argument("dir", metavar="DIR", type=Path, help="the job's folder; no crawl may be running in it")
+    parser.add_argument("what", metavar="URL|REGEX", help="an address of the job, or a pattern that is found in some")
+    parser.add_argument("--reason", metavar="TEXT", default="", help="kept in the archive in place of the records")
+    parser.add_argument("--yes", action="store_true", help="take down everything that a pattern finds")
+    return parser
+
+
 class Parser(argparse.ArgumentParser):
     """One clear line in place of the usage text when something is wrong."""
 

@@ -97,8 +97,7 @@ def stored(place: Place, same_as: Place | None = None) -> Iterator[Stored]:
                 raise Damaged(f"{place.path}: the record at offset {place.offset} repeats one that is not known")
             source = read_group(*same_as)
             opened.callback(source.body.close)
-        framing = [value for name, value in header_pairs(source.response_head) if name == "transfer-encoding"]
-        chunked = bool(framing) and framing[-1].lower().endswith("chunked")
+        chunked = is_chunked(header_pairs(source.response_head))
         yield Stored(group.response_head, header_pairs(group.response_head), source.body, chunked)
 
 
@@ -223,6 +222,12 @@ def header_pairs(head: bytes) -> list[tuple[str, str]]:
         if colon:
             pairs.append((name.strip().lower(), value.strip()))
     return pairs
+
+
+def is_chunked(headers: list[tuple[str, str]]) -> bool:
+    """The body is in chunks (RFC 9112 section 6.1)."""
+    framing = [value for name, value in headers if name == "transfer-encoding"]
+    return bool(framing) and framing[-1].lower().endswith("chunked")
 
 
 def _whole(blocks: Iterator[bytes], limit: int) -> Body:

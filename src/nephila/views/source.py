@@ -29,9 +29,7 @@ _ALSO = "LEFT JOIN url p ON p.id = u.parent LEFT JOIN archive a ON a.id = v.file
 _BACK = """WITH RECURSIVE back (id) AS (SELECT u.visit UNION ALL
   SELECT w.before FROM back JOIN visit w ON w.id = back.id WHERE NOT ({good})) SELECT min(id) FROM back"""
 """From a URL's last visit backwards to the first that is `good`: its id; 0: there is none."""
-_VISITS = (
-    f"SELECT {_COLUMNS} FROM visit v JOIN url u ON u.id = v.url {_ALSO} WHERE v.id > ? ORDER BY v.id LIMIT {BATCH}"
-)
+_VISITS = f"SELECT {_COLUMNS} FROM visit v JOIN url u ON u.id = v.url {_ALSO} WHERE v.id > ? AND u.url != '' ORDER BY v.id LIMIT {BATCH}"
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -101,7 +99,7 @@ class Source:
         """The latest visit of each of a few URLs (at most 500), in the order in which they were committed."""
         marks = ", ".join("?" * len(url_ids))
         query = f"""SELECT {_COLUMNS} FROM url u JOIN visit v ON v.id = u.visit {_ALSO}
-          WHERE u.id IN ({marks}) ORDER BY v.id"""
+          WHERE u.id IN ({marks}) AND u.url != '' ORDER BY v.id"""
         yield from self._seen(self._rows(query, *url_ids))
 
     def pages(self) -> Iterator[Kept]:
@@ -128,7 +126,7 @@ class Source:
         """(url, state, outcome of the last visit or "") of every URL of the job, in the order of discovery."""
         at = 0
         query = f"""SELECT u.id, u.url, u.state, coalesce(v.outcome, '') AS outcome
-          FROM url u LEFT JOIN visit v ON v.id = u.visit WHERE u.id > ? ORDER BY u.id LIMIT {BATCH}"""
+          FROM url u LEFT JOIN visit v ON v.id = u.visit WHERE u.id > ? AND u.url != '' ORDER BY u.id LIMIT {BATCH}"""
         while rows := self._rows(query, at):
             yield from ((row["url"], row["state"], row["outcome"]) for row in rows)
             at = rows[-1]["id"]
@@ -137,7 +135,9 @@ class Source:
         """The URLs the job began with, at most 1,000 of them."""
         return [
             row["url"]
-            for row in self._rows("SELECT url FROM url WHERE parent = 0 AND kind = ? ORDER BY id LIMIT 1000", "page")
+            for row in self._rows(
+                "SELECT url FROM url WHERE parent = 0 AND kind = ? AND url != '' ORDER BY id LIMIT 1000", "page"
+            )
         ]
 
     def items(self, kept: Kept) -> list[Any]:
