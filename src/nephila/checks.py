@@ -72,6 +72,7 @@ _RANGES = {
     "dns_lookups": (1, 10_000),
     "tries": (1, 100),
     "robots_tries": (1, 100),
+    "login_tries": (1, 100),
     "links_max": (1, 10_000_000),
     "pending_max": (1, 1_000_000),
     "read_percent": (1, 100),

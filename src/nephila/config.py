@@ -89,6 +89,12 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             secret=True,
         ),
     ] = []
+    login: Annotated[
+        list[str], key("URL=USER:PASSWORD: fill in the form on that page, and again when its session ends", secret=True)
+    ] = []
+    follow_logout: Annotated[bool, key("follow links that log out, on sites with a login or given cookies", EFFECT)] = (
+        False
+    )
     cookies: Annotated[str, key("file of cookies to start with (cookies.txt), sent as a browser would")] = ""
     save_cookies: Annotated[str, key("file to write all cookies to at the end (cookies.txt, secrets included)")] = ""
     proxy: Annotated[
@@ -186,6 +192,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     robots_ttl_s: Annotated[float, key("a robots.txt is asked for again after this (RFC 9309: 24 h)", option=False)] = (
         86400.0
     )
+    login_tries: Annotated[
+        int, key("failed logins in a row after which the pages of a site wait for the next start", option=False)
+    ] = 3
     redirects_max: Annotated[int, key("a longer chain of redirects is refused", option=False)] = 10
     robots_redirects_max: Annotated[int, key("the same for robots.txt (RFC 9309 section 2.3.1.2)", option=False)] = 5
     offline_after_s: Annotated[float, key("no answer from any host for this long means no network", option=False)] = (

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nephila import __version__
+from nephila import __version__, credentials
 from nephila.archive.warc import Writer
 from nephila.config import Config
 from nephila.engine import Engine, Hooks
@@ -19,6 +19,7 @@ from nephila.errors import ConfigError
 from nephila.fetch.client import Client
 from nephila.fetch.decode import decode
 from nephila.fetch.wanted import types_rule
+from nephila.page.login import Logins
 from nephila.page.reader import Reader
 from nephila.page.sketch import sketch
 from nephila.plan import Step, WorkerSpec
@@ -99,6 +100,7 @@ def build_engine(
         release=client.release if client else lambda response: None,
         slot=slot,
         hooks=hooks or hooks_of(spec.hooks),
+        logins=Logins(credentials.logins(c), resolve) if c.login else None,
         abroad=Abroad() if 0 < c.site_pages < c.site_pages_max else None,
         sketch=sketch,
         on_close=close,

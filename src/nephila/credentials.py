@@ -1,4 +1,4 @@
-"""Who we are on which origin: the texts of `--auth` and the user and password of a seed, as values.
+"""Who we are on which origin: the texts of `--auth` and `--login` and the user and password of a seed, as values.
 
 A credential belongs to one exact origin (scheme, host and port) and is named without its secret: `basic@members.example`.
 The name is what `visit.access` holds and what `--with` takes.
@@ -15,7 +15,8 @@ import msgspec
 
 from nephila.config import SECRET_HEADER, Config
 from nephila.errors import ConfigError
-from nephila.url.parse import authority_of, normalise, origin, seed, without_userinfo
+from nephila.url.parse import authority_of, host_of, normalise, origin, seed, without_userinfo
+from nephila.url.site import registrable
 
 HEADER = "header"
 """Name of what such headers give access to."""
@@ -25,7 +26,11 @@ FORMS = "basic:USER:PASSWORD, digest:USER:PASSWORD, bearer:TOKEN, negotiate or c
 _KINDS = frozenset({"basic", "digest", "ntlm", "bearer", "negotiate", "cert"})
 _OPEN = frozenset({"negotiate", "cert"})
 """Kinds whose text holds no secret: the ticket lies in the system's cache, the key in its file."""
-_REFERENCE = re.compile(r"(\S+?=(?:(?:basic|digest|ntlm|bearer):(?:[^:]*:)?)?)(@.+|env:.+)", re.IGNORECASE)
+_REFERENCE = re.compile(r"([^=\s]+=(?:(?:basic|digest|ntlm|bearer):(?:[^:]*:)?)?)(@.+|env:.+)", re.IGNORECASE)
+
+_PAGE = r"https?://[^/?=\s]+(?:[/?][^:\s]*)?"
+_LOGIN = re.compile(rf"({_PAGE})=([^=:\s][^=:]*):(.+)", re.IGNORECASE)
+_LOGIN_REFERENCE = re.compile(rf"({_PAGE}=(?:(?!env:|@)[^=:\s][^=:]*:)?)(@.+|env:.+)", re.IGNORECASE)
 
 
 class Credential(msgspec.Struct, frozen=True):
@@ -41,6 +46,32 @@ class Credential(msgspec.Struct, frozen=True):
     @property
     def name(self) -> str:
         return f"{self.kind}@{authority_of(self.origin + '/')}"
+
+
+class Login(msgspec.Struct, frozen=True):
+    """A form to fill in: `url` is the page that has it."""
+
+    url: str
+    user: str
+    password: str
+
+    @property
+    def origin(self) -> str:
+        return origin(self.url)
+
+    @property
+    def name(self) -> str:
+        return f"login@{authority_of(self.url)}"
+
+
+def logins(config: Config) -> list[Login]:
+    """The logins, one for each site. Raises ConfigError."""
+    found: dict[str, Login] = {}
+    for login in map(parse_login, config.login):
+        site = registrable(host_of(login.url))
+        if found.setdefault(site, login) != login:
+            raise ConfigError(f"login: {site} has two logins: leave one out")
+    return list(found.values())
 
 
 def by_origin(config: Config) -> dict[str, tuple[Credential, ...]]:
@@ -67,7 +98,8 @@ def names(config: Config) -> dict[str, str]:
 
 def held(config: Config) -> frozenset[str]:
     """The names of everything that was given."""
-    return frozenset(join(*names(config).values(), COOKIES if config.cookies else "").split())
+    given = [COOKIES] if config.cookies else []
+    return frozenset(join(*names(config).values(), *given, *(login.name for login in logins(config))).split())
 
 
 def origins_of(seeds: Iterable[str]) -> set[str]:
@@ -120,6 +152,18 @@ def parse(text: str) -> Credential:
     return Credential(where, kind, user, password)
 
 
+def parse_login(text: str) -> Login:
+    """`URL=USER:PASSWORD` as a login; the URL may hold `=`, but no `:` behind its host. Raises ConfigError."""
+    found = _LOGIN.fullmatch(text)
+    url = normalise(found[1]) if found else None
+    if found is None or url is None or "@" in url[: url.find("/", 8)]:
+        raise ConfigError(
+            "login: URL=USER:PASSWORD is expected, URL being the page with the form, such as"
+            " https://example.com/login=me:PASSWORD (write %3A for a colon in its path)"
+        )
+    return Login(url, found[2], found[3])
+
+
 def holds_secret(text: str) -> bool:
     """Whether this text of `--auth` must not be written down."""
     return text.partition("=")[2].partition(":")[0].lower() not in _OPEN
@@ -127,7 +171,7 @@ def holds_secret(text: str) -> bool:
 
 def reference(text: str) -> tuple[str, str] | None:
     """(what stands before it, `@FILE` or `env:NAME`) of a text whose secret lies elsewhere."""
-    found = _REFERENCE.fullmatch(text)
+    found = _REFERENCE.fullmatch(text) or _LOGIN_REFERENCE.fullmatch(text)
     return (found[1], found[2]) if found else None
 
 
@@ -143,6 +187,7 @@ def rooted(text: str, base: Path) -> str:
 
 def check(config: Config) -> None:
     """Raises ConfigError for a credential that cannot be used, before anything is sent."""
+    logins(config)
     found = by_origin(config)
     headers = {text.partition(":")[0].strip().lower() for text in config.header}
     for place, some in found.items():

@@ -16,11 +16,14 @@ from xxhash import xxh3_64_intdigest
 
 from nephila.ports import Fetch, Frontier, Keep, Read
 from nephila.types import (
+    ERRANDS,
+    LOGIN_REQUIRED,
     Failure,
     Found,
     Kind,
     Lease,
     Links,
+    LoginForm,
     Outcome,
     Page,
     Request,
@@ -43,6 +46,12 @@ class Permission(Protocol):
 class Admit(Protocol):
     def admit(self, links: Links, rule: str = "") -> Found: ...
     def admit_urls(self, pairs: list[tuple[str, Kind]]) -> Found: ...
+
+
+class Logins(Protocol):
+    def turned_away(self, visit: Visit) -> bool: ...
+    def asks(self, lease: Lease, response: Response, content: bytes) -> bool: ...
+    def form(self, lease: Lease, response: Response, content: bytes) -> LoginForm | None: ...
 
 
 class Decode(Protocol):
@@ -96,6 +105,7 @@ class Engine:
         release: Callable[[Response], None] = lambda response: None,
         slot: Callable[[int], None] = lambda lease: None,
         hooks: Hooks | None = None,
+        logins: Logins | None = None,
         abroad: Callable[[Links], list[str]] | None = None,
         sketch: Sketch = lambda content, url: b"",
         on_close: Callable[[], Any] = lambda: None,
@@ -109,7 +119,7 @@ class Engine:
         )
         self._ignore_nofollow, self._release, self._slot = ignore_nofollow, release, slot
         self._hooks, self._on_close, self._abroad = hooks, on_close, abroad
-        self._sketch = sketch
+        self._sketch, self._logins = sketch, logins
         self.worked_s: Callable[[], float] = time.thread_time
         """Processor time of this thread."""
         self._begun_s = 0.0
@@ -142,6 +152,8 @@ class Engine:
         if isinstance(answer, Failure):
             return Visit(lease, answer.outcome, answer.reason, failure=answer)
         visit = self._judged(lease, answer)
+        if lease.gate is not None and self._at_the_gate(visit):
+            return _turned_away(visit)
         return visit if visit.retryable else self._read(visit)
 
     def _cost_ms(self) -> int:
@@ -149,11 +161,16 @@ class Engine:
         own affair, and not the site's."""
         return 0 if self._hooks is not None else int(1000 * (self.worked_s() - self._begun_s))
 
+    def _at_the_gate(self, visit: Visit) -> bool:
+        """A page, and no login, met the login."""
+        login = visit.lease.request.kind is Kind.LOGIN
+        return self._logins is not None and not login and self._logins.turned_away(visit)
+
     def _denial(self, lease: Lease) -> Visit | None:
-        """Permission of the site, then of the program's hook."""
+        """Permission of the site, then of the program's hook. A login is the user's own errand."""
         if lease.robots is not None:
             self.permission.learn(lease.origin, lease.robots)
-        if lease.request.kind is Kind.ROBOTS:
+        if lease.request.kind in ERRANDS:
             return None
         if reason := self.permission.denial(lease.origin, lease.request.url):
             return Visit(lease, Outcome.DENIED, reason)
@@ -178,7 +195,7 @@ class Engine:
         if lease.request.kind is Kind.PROBE and not lease.unread:
             return self._slotted(visit, response, self._probed)
         if visit.outcome is Outcome.MOVED:
-            moved = [] if lease.request.kind is Kind.ROBOTS else [(visit.moved_to, Kind.REDIRECT)]
+            moved = [] if lease.request.kind in ERRANDS else [(visit.moved_to, Kind.REDIRECT)]
             return msgspec.structs.replace(visit, found=self.admission.admit_urls(moved))
         if lease.unread:
             return msgspec.structs.replace(visit, outcome=Outcome.UNREADABLE, reason=lease.unread)
@@ -195,6 +212,9 @@ class Engine:
 
     def _understood(self, visit: Visit, response: Response) -> Visit:
         lease, errors = visit.lease, visit.errors
+        if lease.request.kind is Kind.LOGIN and self._logins is not None:
+            page = Page(login=self._logins.form(lease, response, self.decode(response)[0]))
+            return msgspec.structs.replace(visit, page=page)
         content, problem = self.decode(response)
         if problem == "decode" and lease.attempt == 1 and not (lease.last or response.truncated):
             return msgspec.structs.replace(
@@ -204,6 +224,8 @@ class Engine:
             errors = errors + self._hooked(lease, self._hooks.on_response, lease, response)[1]
         if problem and not content and visit.outcome is Outcome.OK:
             return msgspec.structs.replace(visit, outcome=Outcome.UNREADABLE, reason=problem)
+        if lease.gate is not None and self._logins is not None and self._logins.asks(lease, response, content):
+            return _turned_away(visit)
         page = (self.read_robots if lease.request.kind is Kind.ROBOTS else self.read)(lease, response, content)
         if problem in ("decode", "bomb") and not response.truncated:
             response = msgspec.structs.replace(response, truncated="decode")
@@ -249,7 +271,7 @@ class Engine:
 
     def _keep(self, visit: Visit) -> Visit:
         kept = msgspec.structs.replace(visit, record=self.keep(visit))
-        if self._hooks is not None and not kept.retryable:
+        if self._hooks is not None and not kept.retryable and kept.lease.request.kind is not Kind.LOGIN:
             failed = self._hooked(kept.lease, self._hooks.on_outcome, kept)[1]
             kept = msgspec.structs.replace(kept, errors=kept.errors + failed)
         return kept
@@ -260,6 +282,10 @@ class Engine:
             return hook(*values), []
         except Exception as error:
             return None, [f"{type(error).__name__}: {error}"]
+
+
+def _turned_away(visit: Visit) -> Visit:
+    return msgspec.structs.replace(visit, outcome=Outcome.REFUSED, reason=LOGIN_REQUIRED, moved_to="")
 
 
 def settlement(visit: Visit, cost_ms: int = 0) -> Settlement:
@@ -312,4 +338,5 @@ def settlement(visit: Visit, cost_ms: int = 0) -> Settlement:
         errors=visit.errors,
         sketch=visit.sketch,
         cost_ms=cost_ms,
+        login=page.login if page else None,
     )

@@ -203,7 +203,7 @@ class Front:
         self._meta = meta = self._store.meta()
         self._recover()
         widened = tuple(msgspec.json.decode(meta.get("widened", "[]"), type=list[str]))
-        self._scope = scope_of(self.config, self._seeds, widened)
+        self._scope = scope_of(self.config, self._seeds, widened, {domain for domain, *_ in self._cookies})
         if known:
             self._carry_on(old, changed, retry)
         settings.write(self.config, toml)  # after their effect, so that a kill between the two costs nothing
@@ -521,8 +521,7 @@ class Front:
             return self._end(Ending(CODES["interrupted"], "interrupted", "stopped by the user"))
         reason, text = ended.reason, text or ended.text
         if reason == "parked":
-            hosts = ", ".join(f"{p['origin']} until {_utc(p['until'])}" for p in self.status()["parked"][:3])
-            text = f"{text}: {hosts}; the same command carries on"
+            text = f"{text}; the same command carries on"
         if reason == "finished" and not self._scheduler.outcomes["OK"]:
             why = resume.seed_reasons(self.folder)
             reason, text = "no_seed", f"no seed could be fetched: {why}"
@@ -558,6 +557,8 @@ SENTENCES = {
     "host.unreachable": "{origin} does not answer any more: its URLs end as UNREACHABLE",
     "tls.unverified": "{origin} is read although its certificate does not hold ({reason})",
     "robots.unreachable": "{origin}/robots.txt cannot be read ({reason}): its URLs are not fetched",
+    "login.failed": "the login at {url} did not work: {reason}",
+    "login.given_up": "the login at {url} is given up ({reason}): the pages of its site wait; carry on with another --login",
     "archive.damaged": "{file} does not read back as written: {visits} visits are queued again",
 }
 
@@ -569,7 +570,3 @@ def _given_cookies(config: Config) -> list[Cookie]:
     if config.save_cookies and Path(config.save_cookies).exists():
         cookies_txt.read(Path(config.save_cookies), "save_cookies", now)
     return cookies_txt.read(Path(config.cookies), "cookies", now) if config.cookies else []
-
-
-def _utc(when: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(when))

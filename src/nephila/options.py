@@ -13,7 +13,7 @@ GROUPS = {
     "what to fetch": "scope include exclude types embeds sitemaps max_depth order seen guess_links ignore_nofollow traps",
     "how much": "max_pages max_bytes max_time site_pages site_pages_max",
     "manners": "delay per_host connections workers no_robots user_agent contact limit_rate",
-    "the door": "header auth cookies save_cookies proxy resolve name_servers allow_private ca insecure http2 http3",
+    "the door": "header auth login follow_logout cookies save_cookies proxy resolve name_servers allow_private ca insecure http2 http3",
     "where and how it is kept": "durability mirror min_free state_dir",
 }
 """The options of `crawl` as its help shows them; a key that is in no group is shown under `more`."""
@@ -28,6 +28,7 @@ _METAVARS = {
     "header": "'NAME: VALUE'",
     "proxy": "[SITE=]URL",
     "auth": "ORIGIN=SPEC",
+    "login": "URL=USER:PASSWORD",
     "cookies": "FILE",
     "save_cookies": "FILE",
     "resolve": "HOST:PORT:ADDR",

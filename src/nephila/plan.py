@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import msgspec
 
 from nephila.config import Config
+from nephila.credentials import logins
 from nephila.errors import ConfigError
 from nephila.frontier import patience
 from nephila.types import Request
 from nephila.url.parse import PORTS, host_of, origin, seed, without_userinfo
 from nephila.url.scope import ScopeSpec
+from nephila.url.site import registrable
 from nephila.url.traps import switched
 
 CODES = {"finished": 0, "limit": 3, "interrupted": 4, "parked": 4, "offline": 4, "no_seed": 5, "disk": 6}
@@ -60,7 +62,10 @@ def requests_of(config: Config) -> list[Request]:
     return found
 
 
-def scope_of(config: Config, seeds: Iterable[Request], widened: tuple[str, ...] = ()) -> ScopeSpec:
+def scope_of(
+    config: Config, seeds: Iterable[Request], widened: tuple[str, ...] = (), members: Iterable[str] = ()
+) -> ScopeSpec:
+    """The scope. `members`: hosts for which the user gave cookies."""
     urls = tuple(dict.fromkeys(without_userinfo(request.url) for request in seeds))
     if len(urls) > 1000:
         urls = tuple({origin(url): url for url in urls}.values()) if config.scope != "prefix" else urls
@@ -73,7 +78,13 @@ def scope_of(config: Config, seeds: Iterable[Request], widened: tuple[str, ...] 
         widened,
         int(bool(widened)),
         tuple(sorted(switched(config.traps))),
+        () if config.follow_logout else _members(config, members),
     )
+
+
+def _members(config: Config, hosts: Iterable[str]) -> tuple[str, ...]:
+    """The sites where we are logged in."""
+    return tuple(sorted({registrable(host) for host in (*hosts, *(host_of(one.url) for one in logins(config)))}))
 
 
 def allowed_of(seeds: Iterable[Request]) -> list[tuple[str, int]]:

@@ -90,7 +90,18 @@ def next_serial(folder: Path, name: str, worker: int) -> int:
 
 def apply(store: SqliteStore, new: Config, old: Config, scope: ScopeSpec, retry: list[str]) -> Iterator[str]:
     """Bring stored URLs in line with the settings of today; yields sentences with numbers."""
-    rules = ("scope", "include", "exclude", "embeds", "sitemaps", "ignore_nofollow", "seeds", "traps")
+    rules = (
+        "scope",
+        "include",
+        "exclude",
+        "embeds",
+        "sitemaps",
+        "ignore_nofollow",
+        "seeds",
+        "traps",
+        "cookies",
+        "follow_logout",
+    )
     if any(getattr(old, key) != getattr(new, key) for key in rules):
         yield from _rescope(store, new, Scope(scope))
     if old.max_depth != new.max_depth:

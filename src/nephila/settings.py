@@ -181,8 +181,8 @@ def _entries(key: str, raw: Any, layer: _Layer) -> list[str]:
     texts: list[str] = raw.splitlines() if isinstance(raw, str) else msgspec.convert(raw, list[str])
     if key in COMMAS:
         texts = [part for text in texts for part in text.split(",")]
-    if key == "auth":
-        texts = [credentials.rooted(one, layer.base) for text in texts for one in _credential(key, text, layer)]
+    if key in ("auth", "login"):
+        texts = [one for text in texts for one in _credential(key, text, layer)]
     elif FIELDS[key][1]["secret"]:
         read = _way if key == "proxy" else _secret
         texts = [one for text in texts for one in read(text, layer)]
@@ -217,11 +217,13 @@ def _credential(key: str, text: str, layer: _Layer) -> list[str]:
         if not (lines := _secret(found[1], layer)):
             raise ConfigError(f"{layer.say(key)}: {found[1]}: the file is empty")
         return [f"{found[0]}{lines[0]}"]
-    if layer.written and text and not text.startswith(("@", "env:")) and credentials.holds_secret(text):
+    secret = key == "login" or credentials.holds_secret(text)
+    if layer.written and text and not text.startswith(("@", "env:")) and secret:
         raise ConfigError(
             f"{layer.say(key)}: a password does not belong into a settings file: write @FILE or env:NAME in its place"
         )
-    return _secret(text, layer)
+    texts = _secret(text, layer)
+    return texts if key == "login" else [credentials.rooted(one, layer.base) for one in texts]
 
 
 def _from_file(text: str, layer: _Layer) -> list[str]:

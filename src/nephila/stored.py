@@ -67,6 +67,8 @@ def public(config: Config) -> tuple[dict[str, Any], dict[str, list[str]]]:
     if any(SECRET_HEADER.fullmatch(name) for name in names):
         # All headers are withheld together: a list given again replaces the stored one, and none must get lost.
         values["header"], withheld["header"] = [], names
+    if config.login:
+        values["login"], withheld["login"] = [], [login.url for login in credentials.logins(config)]
     if any(map(credentials.holds_secret, config.auth)):
         values["auth"], withheld["auth"] = [], [credentials.parse(text).name for text in config.auth]
     if hidden := [bare for bare, rule in ((without_secret(rule), rule) for rule in config.proxy) if bare != rule]:
@@ -75,7 +77,7 @@ def public(config: Config) -> tuple[dict[str, Any], dict[str, list[str]]]:
     if hidden := [bare for bare, seed in zip(values["seeds"], config.seeds, strict=True) if bare != seed]:
         withheld["seeds"] = hidden
     for key, (_, extra) in FIELDS.items():
-        if extra["secret"] and key not in ("header", "auth", "proxy") and values[key]:
+        if extra["secret"] and key not in ("header", "auth", "login", "proxy") and values[key]:
             values[key], withheld[key] = type(values[key])(), [key]
     return values, withheld
 

@@ -33,6 +33,9 @@ class Kind(enum.StrEnum):
     """A name that nobody has: what does the host say then?"""
 
 
+ERRANDS = frozenset({Kind.ROBOTS, Kind.LOGIN})
+"""Kinds that are no page of anybody's: what only the crawl itself needs. No link of theirs is followed, they count for nothing."""
+
 FLAT_KINDS = frozenset({Kind.REDIRECT, Kind.EMBED, Kind.SITEMAP, Kind.ROBOTS})
 """Links of these kinds add no depth: they are parts or other names of the page that holds them."""
 
@@ -131,6 +134,8 @@ HOST_FAILURES = TLS_FAILURES | frozenset(
 
 PROXY_FAULTS = frozenset(reason for reason in RETRYABLE if reason.startswith("proxy_"))
 """Reasons that speak of a proxy, or of it and the host together: the host did not answer because it was not asked."""
+LOGIN_REQUIRED = "login_required"
+"""A visit that met the site's login where it wanted a page."""
 
 NETWORK_FAILURES = frozenset({"dns.temporary", "timeout.dns", "timeout.connect", "connect.unreachable"})
 """Reasons that a missing network of our own would give too (a refused connection proves that there is one)."""
@@ -246,6 +251,21 @@ class Resolution(msgspec.Struct, frozen=True, array_like=True):
     detail: str = ""
 
 
+class Gate(msgspec.Struct, frozen=True, array_like=True):
+    """Where a site lets its members in: the page with the login's form, and where that form is sent, once it is known."""
+
+    url: str
+    action: str = ""
+
+
+class LoginForm(msgspec.Struct, frozen=True, array_like=True):
+    """A login's form, filled in: where it goes, and the body, which is secret. `problem`: why it is not sent."""
+
+    action: str
+    body: bytes = b""
+    problem: str = ""
+
+
 class Lease(msgspec.Struct, frozen=True, array_like=True):
     """A request handed to a worker; it must come back as a visit. `id` is url.id."""
 
@@ -277,6 +297,8 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     """Sketches (as one number each) of what this host says for names that nobody has."""
     proxy: int = -1
     """Which proxy the request goes through, as its place in `url.ways.Ways.proxies`; -1: the frontier chose none."""
+    gate: Gate | None = None
+    """Present where a login counts: a visit that is turned away here is no answer."""
 
 
 class Body:
@@ -412,6 +434,8 @@ class Page(msgspec.Struct, frozen=True):
     """Gives the parsed tree, for hooks; released with the page."""
     robots_file: RobotsFile | None = None
     items: list[Any] = []
+    login: LoginForm | None = None
+    """Of a login's page: its form."""
 
 
 class NewLink(msgspec.Struct, frozen=True, array_like=True):
@@ -464,8 +488,9 @@ class Visit(msgspec.Struct, frozen=True):
 
     @property
     def retryable(self) -> bool:
-        """It may go better another time, and a try is left. Such a visit is neither read nor archived."""
-        return self.reason in RETRYABLE and not self.lease.last
+        """It may go better another time, and a try is left, or it waits for a login. Such a visit is neither read nor
+        archived."""
+        return (self.reason in RETRYABLE and not self.lease.last) or self.reason == LOGIN_REQUIRED
 
 
 Packed = bytes
@@ -506,3 +531,4 @@ class Settlement(msgspec.Struct, frozen=True, array_like=True):
     """The page's texts (`page.sketch`), when the lease asked for them."""
     cost_ms: int = 0
     """Processor time of the worker that reading and keeping it took."""
+    login: LoginForm | None = None

@@ -8,7 +8,7 @@ import pytest
 
 from nephila import credentials, settings
 from nephila.config import Config
-from nephila.credentials import Credential
+from nephila.credentials import Credential, Login
 from nephila.errors import ConfigError
 
 PLACE = "https://example.com"
@@ -157,3 +157,65 @@ def test_a_certificate_that_cannot_be_used_is_said(tmp_path: Path) -> None:
     for name in ("a.pem", "none.pem"):
         with pytest.raises(ConfigError, match="are no certificate with its key in PEM form"):
             settings.check(Config(auth=[f"https://example.com=cert:{tmp_path}/{name}"]))
+
+
+# --- logins ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("https://h.example/login=me:p:w=1", Login("https://h.example/login", "me", "p:w=1")),
+        ("https://h.example/m.php?mod=logging&action=login=张三:pw", Login("https://h.example/m.php?mod=logging&action=login", "张三", "pw")),
+        ("https://h.example:8443/l=a b@c:pw", Login("https://h.example:8443/l", "a b@c", "pw")),
+        ("https://h.example=me:pw", Login("https://h.example/", "me", "pw")),
+    ],
+)  # fmt: skip
+def test_forms_of_a_login(text: str, expected: Login) -> None:
+    assert credentials.parse_login(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["s3cr3t", "h.example/login=me:s3cr3t", "https://h.example/login=s3cr3t", "https://u:s3cr3t@h.example/login=me:pw"],
+)
+def test_what_cannot_be_a_login_is_said_without_the_secret(text: str) -> None:
+    with pytest.raises(ConfigError, match="login: URL=USER:PASSWORD is expected") as error:
+        credentials.parse_login(text)
+    assert "s3cr3t" not in str(error.value)
+
+
+def test_the_secret_of_a_login_may_lie_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "pw").write_text("p=@w\n")
+    env = {"PW": "p:w", "BOTH": "me:pw"}
+    forms = [
+        "https://a.example/l=me:env:PW",
+        "https://b.example/l?a=b=env:BOTH",
+        f"https://c.example/l=me:@{tmp_path}/pw",
+    ]
+    given = settings.load({"login": [*forms, "https://d.example/l=me:a=@b"]}, env)
+    assert given.login == [
+        "https://a.example/l=me:p:w",
+        "https://b.example/l?a=b=me:pw",
+        "https://c.example/l=me:p=@w",
+        "https://d.example/l=me:a=@b",
+    ]
+    file = tmp_path / "settings.toml"
+    file.write_text('login = ["https://a.example/l=negotiate:s3cr3t"]\n')
+    with pytest.raises(ConfigError, match="does not belong into a settings file"):
+        settings.load({}, {}, file)
+
+
+def test_a_login_is_asked_for_again(tmp_path: Path) -> None:
+    path = tmp_path / "crawl.toml"
+    settings.write(Config(login=["https://a.example/l=me:s3cr3t"]), path)
+    assert "s3cr3t" not in path.read_text()
+    with pytest.raises(ConfigError, match=r"\(https://a.example/l\): give --login again"):
+        settings.load({}, {}, None, path, require_secrets=True)
+
+
+def test_a_site_has_one_login() -> None:
+    with pytest.raises(ConfigError, match=r"login: a\.example has two logins"):
+        settings.check(Config(login=["https://a.example/l=me:pw", "https://www.a.example/l=you:pw"]))
+    both = Config(login=["https://a.example/l=me:pw", "https://b.example/l=you:pw"])
+    assert credentials.held(both) == {"login@a.example", "login@b.example"}

@@ -231,12 +231,12 @@ def test_a_proxy_that_asks_gets_nothing() -> None:
         ask = answer(b"", 'WWW-Authenticate: Basic realm="x"', status="401 Unauthorized")
         async with Web(ask) as proxy:
             for spec in ("basic:me:pw", "digest:me:pw", "bearer:pw"):
-                config = Config(auth=[f"https://far.test={spec}"], proxy=proxy.url().removesuffix("/"))
+                config = Config(auth=[f"https://far.test={spec}"], proxy=[proxy.url().removesuffix("/")])
                 fetch = Client(config)
                 got = await fetch(lease("https://far.test/"))
                 await fetch.close()
                 assert isinstance(got, Failure), got
-                assert (got.outcome, got.reason) == (Outcome.UNREACHABLE, "proxy")
+                assert (got.outcome, got.reason) == (Outcome.UNREACHABLE, "proxy_refused")
             assert proxy.heads
             assert [sent(head) for head in proxy.heads] == [b""] * len(proxy.heads)
 

@@ -197,3 +197,28 @@ def test_memory_is_bounded() -> None:
 def test_a_spec_crosses_process_borders() -> None:
     spec = ScopeSpec("prefix", (SEED,), ("a",), ("b",), True, ("h.org:81/x/",), 7)
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(spec), type=ScopeSpec) == spec
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("/logout", "logout"),
+        ("/user/logout.php?next=/", "logout"),
+        ("/member.php?mod=logging&action=logout&formhash=x", "logout"),
+        ("/doSignOut.action", "logout"),
+        ("/a?do=log-off", "logout"),
+        ("/sign_out/", "logout"),
+        ("/loginout", "logout"),
+        ("/login", ""),
+        ("/blog/out", ""),
+        ("/blog-outreach", ""),
+        ("/logoutside", ""),
+        ("/signoffs", ""),
+    ],
+)
+def test_links_that_log_out_are_not_followed_where_we_are_in(path: str, rule: str) -> None:
+    inside = Scope(ScopeSpec("any", ("https://example.com/",), members=("example.com",)))
+    assert inside.refusal(f"https://www.example.com{path}", Kind.PAGE) == rule
+    assert inside.refusal(f"https://example.com{path}", Kind.EMBED) == ""
+    assert inside.refusal(f"https://example.net{path}", Kind.PAGE) == ""
+    assert Scope(ScopeSpec("any", ("https://example.com/",))).refusal(f"https://example.com{path}", Kind.PAGE) == ""

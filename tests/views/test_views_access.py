@@ -54,6 +54,22 @@ def test_every_view_says_what_it_left_out(members: Any, view: str) -> None:
     assert "left out" not in said
 
 
+def test_an_address_is_as_open_as_the_page_where_it_was_found(members: Any) -> None:
+    inside = members.page("https://a.example/more", access="cookies")
+    members.con.execute(
+        "INSERT INTO url (fp, host, url, kind, depth, parent, state) VALUES (77, 1, 'https://a.example/deep', 'page', 2, ?, 'queued')",
+        (inside,),
+    )
+    for access, seen in ((frozenset[str](), False), (frozenset({"cookies"}), True)):
+        with Source(members.folder, members.decode, access) as source:
+            found = [url for url, _, _ in source.addresses()]
+        assert (
+            "https://a.example/deep" in found,
+            "https://a.example/more" in found,
+            "https://a.example/" in found,
+        ) == (seen, seen, True)
+
+
 def test_a_name_that_is_none_is_said(members: Any) -> None:
     with pytest.raises(
         ConfigError, match=r"--with basic: there is no such credential .*; there are: basic@a.example, cookies"

@@ -18,7 +18,7 @@ from nephila.archive import index, record
 from nephila.archive.group import Digests, First, Group, member, repeatable
 from nephila.archive.metadata import Evidence, Outlinks
 from nephila.errors import Damaged, DiskFull, JobError
-from nephila.types import Record, Visit
+from nephila.types import Kind, Record, Visit
 
 REMEMBERED_MAX = 16_384
 """Payloads remembered per file for `revisit` records; past it the oldest is forgotten (about 8 MB)."""
@@ -58,9 +58,10 @@ class Writer:
         self._outlinks, self._evidence = Outlinks(), Evidence()
 
     def __call__(self, visit: Visit) -> Record | None:
-        """Store one visit. None when there is no response, or when the visit will be tried again."""
+        """Store one visit. None when there is no response, when the visit will be tried again, and for a login: what is said
+        there is nobody's business."""
         response = visit.response
-        if response is None or visit.retryable:
+        if response is None or visit.retryable or visit.lease.request.kind is Kind.LOGIN:
             return None
         if self._fd >= 0 and self._end >= self._bytes_max:
             self._step("archive.roll")

@@ -88,6 +88,8 @@ class Setup:
             extra += self._secret
         if self.auth:
             extra += self.auth.lines(lease.request.url)
+        if lease.request.body:  # a form is taken only from a page of the site (RFC 6454 section 7)
+            extra += [f"Origin: {lease.origin}", f"Referer: {lease.origin}/"]
         if any(map(UNSAFE.search, extra)):
             raise ValueError("a line end in a header value")
         return lines + extra if extra else lines

@@ -15,6 +15,8 @@ from nephila.types import Kind
 
 BIAS = 1 << 63
 """SQLite's integers are signed: a fingerprint is stored minus this."""
+LOGIN = Kind.LOGIN.value
+"""The kind of row that is in no table: a request of a login (`members`)."""
 ROBOTS = Kind.ROBOTS.value
 """The kind of row that is no page: it gives permission and counts for nothing else."""
 

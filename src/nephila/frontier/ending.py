@@ -65,7 +65,7 @@ class Ending:
         said = [
             f"{h.origin} until " + time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(h.parked_until))
             if h.parked_until
-            else f"{h.origin} until it is resumed"
+            else f"{h.origin} until {'it is resumed' if h.state == 'paused' else 'its login works'}"
             for h in hosts[:NAMED_MAX]
         ]
         return ", ".join(said) + (f" and {len(hosts) - NAMED_MAX} more" if len(hosts) > NAMED_MAX else "")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from nephila.frontier import patience
-from nephila.frontier.batch import ROBOTS
+from nephila.frontier.batch import LOGIN, ROBOTS
 from nephila.frontier.books import Books, Held
 from nephila.frontier.manners import Manners
+from nephila.frontier.members import Members
 from nephila.frontier.outage import Outage
 from nephila.frontier.queues import Queues
 from nephila.frontier.seeds import Seeds
 from nephila.frontier.settling import Settling
 from nephila.frontier.templates import Templates
-from nephila.types import HOST_FAILURES, PROXY_FAULTS, RETRYABLE, Settlement
+from nephila.types import HOST_FAILURES, LOGIN_REQUIRED, PROXY_FAULTS, RETRYABLE, Settlement
 
 AT_ONCE = frozenset({"cookie_wall", "damaged", "late_answer", "status.429", "ftp_busy"}) | HOST_FAILURES | PROXY_FAULTS
 """Reasons for which the URL has no wait of its own: the host has one, another proxy is next, or nothing has to pass."""
@@ -24,13 +25,14 @@ class Judge:
         self,
         books: Books,
         manners: Manners,
+        members: Members,
         queues: Queues,
         outage: Outage,
         seeds: Seeds,
         settling: Settling,
         templates: Templates,
     ) -> None:
-        self._books, self._manners, self._queues = books, manners, queues
+        self._books, self._manners, self._members, self._queues = books, manners, members, queues
         self._outage, self._seeds, self._settling = outage, seeds, settling
         self._templates = templates
 
@@ -42,7 +44,12 @@ class Judge:
             self._queues.put_back(held.host, held.row)
         else:
             self._manners.learn(held, s, now)
-            if s.reason in RETRYABLE and self._again(held, s, now):
+            if held.row.kind == LOGIN:
+                self._members.answered(held, s, now)
+            elif s.reason == LOGIN_REQUIRED:
+                self._settling.turned_away(held, s, now)
+                self._members.turned_away(held)
+            elif s.reason in RETRYABLE and self._again(held, s, now):
                 self._settling.retry(held, s, self._wait(held, s), now)
             else:
                 self._manners.budgets.linked(held.host, s.found.sites)
@@ -50,6 +57,8 @@ class Judge:
                 if held.row.kind != ROBOTS:
                     self._manners.budgets.settled(held.host, s)
                     self._templates.settled(held.host, held.row, s, held.watch)
+                    if self._members:
+                        self._members.settled(held, s)
         self._queues.wake(held.host)
 
     def _between(self, held: Held, s: Settlement, now: float) -> bool:

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nephila import credentials
-from nephila.frontier.batch import ROBOTS, Row
+from nephila.frontier.batch import Row
 from nephila.frontier.books import Books, Held
 from nephila.frontier.host import Address, Host
 from nephila.frontier.manners import Manners
+from nephila.frontier.members import Members
 from nephila.frontier.permission import Permission
 from nephila.frontier.queues import Queues
 from nephila.frontier.settling import BULK, Settling
 from nephila.frontier.templates import Templates
-from nephila.types import Kind, Lease, Request
+from nephila.types import ERRANDS, Kind, Lease, Request
 
 KINDS = {kind.value: kind for kind in Kind}
 
@@ -26,12 +27,13 @@ class Lending:
         books: Books,
         manners: Manners,
         permission: Permission,
+        members: Members,
         queues: Queues,
         settling: Settling,
         templates: Templates,
     ) -> None:
         self._books, self._clock, self._manners = books, books.clock, manners
-        self._permission, self._queues, self._settling = permission, queues, settling
+        self._permission, self._members, self._queues, self._settling = permission, members, queues, settling
         self._templates = templates
 
     def serve(self, due: Host | Address, room: int, now: float, worker: int, leases: list[Lease]) -> None:
@@ -61,6 +63,10 @@ class Lending:
         elif self._permission.wanted(host):
             if not host.robots_asked:
                 leases.append(self.lease(host, self._permission.ask(host), now, worker))
+            return
+        elif self._members and (session := self._members.closed(host)):
+            if self._members.knocks(host, session):
+                leases.append(self.lease(host, self._members.ask(host), now, worker))
             return
         else:
             self._serve_urls(host, room, now, worker, leases)
@@ -95,14 +101,19 @@ class Lending:
 
     def lease(self, host: Host, row: Row, now: float, worker: int, *, paced: bool = True) -> Lease:
         """One row goes out to a worker; it comes back by `take_back`."""
-        books, page, attempt = self._books, row.kind != ROBOTS, row.attempts + 1
+        books, page, attempt = self._books, row.kind not in ERRANDS, row.attempts + 1
         cookie, access = books.jar.line(row.url, self._clock.wall())
         if books.access and (sent := books.access.get(host.origin)):
             access = credentials.join(sent, access)
         watch = self._templates.look(host, row) if page else None
+        request, gate = None, None
+        if self._members:
+            request, gate, name = self._members.sent(host, row)
+            access = credentials.join(access, name)
         lease = Lease(
             row.id,
-            Request(
+            request
+            or Request(
                 row.url, KINDS[row.kind], row.depth, row.hops, row.parent, row.score, chain=books.chains.get(row.id, ())
             ),
             row.fp,
@@ -120,6 +131,7 @@ class Lending:
             watch is not None and watch.watched,
             watch.soft if watch is not None else (),
             self._manners.proxies.take(host, row.id, now),
+            gate,
         )
         host.home = worker if books.config.per_host == 1 else 0
         if page:
@@ -133,7 +145,9 @@ class Lending:
     def take_back(self, lease_id: int) -> Held:
         """The lease is no longer out, whatever becomes of its URL. KeyError: it was not."""
         held = self._books.leases.pop(lease_id)
-        if held.row.kind != ROBOTS:
+        if self._members:
+            self._members.returned(held)
+        if held.row.kind not in ERRANDS:
             self._books.leased_pages -= 1
             self._manners.budgets.returned(held.host)
         self._manners.returned(held, self._clock.monotonic())

@@ -17,11 +17,12 @@ from functools import partial
 from typing import Any
 
 from nephila.frontier import order
-from nephila.frontier.batch import ROBOTS, Ask, Refill, Row, Store
+from nephila.frontier.batch import LOGIN, ROBOTS, Ask, Refill, Row, Store
 from nephila.frontier.books import Books
 from nephila.frontier.host import WAITING, Host
 from nephila.frontier.ledger import Ledger
 from nephila.frontier.manners import Manners
+from nephila.frontier.members import Members
 from nephila.frontier.permission import Permission
 
 READY_MAX, READY_MIN = 1024, 6
@@ -42,9 +43,12 @@ BEFORE_ALL = (-(1 << 62), 0)
 class Queues:
     """Queues of all hosts over one store. A host stands in the heap only when it could give out a lease."""
 
-    def __init__(self, books: Books, store: Store, ledger: Ledger, manners: Manners, permission: Permission) -> None:
+    def __init__(
+        self, books: Books, store: Store, ledger: Ledger, manners: Manners, permission: Permission, members: Members
+    ) -> None:
         self._books, self._clock, self._heap = books, books.clock, books.heap
         self._store, self._ledger, self._manners, self._permission = store, ledger, manners, permission
+        self._members, members.wake = members, self.wake
         self.key = order.KEYS[books.config.order]
         self._share = READY_MAX
         self._wanted: list[Host] = []
@@ -69,6 +73,10 @@ class Queues:
             return
         due = max(host.due, host.backoff_until, now)  # a host without pause is no earlier than one whose pause is over
         asking = wanted and (host.queued or host.robots_row or host.waiters)
+        if self._members and not asking and not host.extra and (session := self._members.closed(host)):
+            if self._members.knocks(host, session):
+                self._enter(host, due)
+            return
         if asking or host.extra or host.ready:
             self._enter(host, due)
         elif host.retries:
@@ -131,6 +139,8 @@ class Queues:
         """A row that was taken returns as it was."""
         if row.kind == ROBOTS:
             self._permission.put_back(host, row)
+        elif row.kind == LOGIN:
+            self._members.put_back(host)
         else:
             heapq.heappush(host.ready, (self.key(row.depth, row.id), row))
             host.held.add(row.id)

@@ -29,7 +29,7 @@ from nephila.clock import Clock
 from nephila.config import Config
 from nephila.credentials import COOKIES
 from nephila.frontier.addresses import Directory
-from nephila.frontier.batch import Snapshot, Store
+from nephila.frontier.batch import LOGIN, Snapshot, Store
 from nephila.frontier.books import Books, Ended
 from nephila.frontier.cookies import Row as Cookie
 from nephila.frontier.ending import Ending
@@ -39,6 +39,7 @@ from nephila.frontier.judge import Judge
 from nephila.frontier.ledger import Ledger
 from nephila.frontier.lending import Lending
 from nephila.frontier.manners import Manners
+from nephila.frontier.members import Members
 from nephila.frontier.met import Met
 from nephila.frontier.outage import Outage
 from nephila.frontier.patience import Network
@@ -89,14 +90,15 @@ class Scheduler:
         self._manners = manners = Manners(books, network, directory)
         met = Met(seen, deep=config.max_depth >= 0)
         permission = Permission(books, manners, seeds, met, fingerprint)
-        self._queues = queues = Queues(books, store, ledger, manners, permission)
+        self._members = members = Members(books)
+        self._queues = queues = Queues(books, store, ledger, manners, permission, members)
         self._templates = templates = Templates(books)
         self._intake = Intake(books, queues, seeds, met, templates, fingerprint, snapshot)
         self._settling = Settling(books, ledger, queues, permission, self._intake, seeds)
-        self._lending = Lending(books, manners, permission, queues, self._settling, templates)
+        self._lending = Lending(books, manners, permission, members, queues, self._settling, templates)
         self._suspects = Suspects(books, self._lending)
         self._outage = Outage(books, network, manners, permission, queues, self._lending)
-        self._judge = Judge(books, manners, queues, self._outage, seeds, self._settling, templates)
+        self._judge = Judge(books, manners, members, queues, self._outage, seeds, self._settling, templates)
         templates.probe = self._intake.probe
         self._ending = Ending(books, ledger, self._suspects, manners.budgets)
         self._steering = Steering(books, ledger, network, manners, queues)
@@ -231,11 +233,12 @@ class Scheduler:
             if id not in self._books.leases:
                 continue
             held = self._lending.take_back(id)
-            if not suspect:
+            if not suspect or held.row.kind == LOGIN:
                 self._queues.put_back(held.host, held.row)
             elif self._suspects.add(held):
                 self._settling.end_unread(held, "read_crash")
             self._queues.wake(held.host)
+        self._queues.stir()
         self._ledger.tend()
 
     def blame(self, lease_id: int, reason: str) -> None:
@@ -244,11 +247,14 @@ class Scheduler:
             return
         held = self._lending.take_back(lease_id)
         self._books.note("worker.blamed", url=held.row.url, reason=reason)
-        if held.lease.unread:
+        if held.row.kind == LOGIN:
+            self._members.unread(held, reason, self._books.clock.monotonic())
+        elif held.lease.unread:
             self._settling.end_unread(held, held.lease.unread)
         else:
             self._settling.blame(held, reason)
         self._queues.wake(held.host)
+        self._queues.stir()
         self._ledger.tend()
 
     def opened(self, file: str, worker: int, pid: int) -> None:

@@ -143,6 +143,16 @@ class Settling:
         else:
             self._queues.put_off(host, row, now + wait)
 
+    def turned_away(self, held: Held, s: Settlement, now: float) -> None:
+        """It met a login: the URL lets others go first, and this was no try of its own."""
+        books, batch, row = self._books, self._books.batch, held.row
+        batch.attempts.append((row.id, 1, row.attempts + 1, s.started, s.status, s.reason, s.ms, s.bytes, 0.0))
+        batch.pages.append(0)
+        batch.empty = False
+        if s.set_cookies:
+            books.keep_cookies(row.url, s.set_cookies, s.access)
+        self._queues.put_off(held.host, row, now + books.config.retry_wait_s)
+
     def blame(self, held: Held, reason: str) -> None:
         """The page was being read when its worker died: it goes back, to be fetched once more and not read."""
         row = held.row._replace(unread=reason)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from urllib.parse import parse_qsl
 
 from ada_url import join_url, normalize_url
 
@@ -104,6 +105,15 @@ def without_userinfo(url: str) -> str:
     return f"{scheme}//{authority[authority.rfind('@') + 1 :]}{slash}{path}"
 
 
+def same_place(url: str, place: str) -> bool:
+    """`url` is the page `place`, whatever else is asked in its query (where to go afterwards, mostly)."""
+    path, _, query = path_of(url).partition("?")
+    wanted, _, parts = path_of(place).partition("?")
+    if origin(url) != origin(place) or path != wanted:
+        return False
+    return not parts or set(parse_qsl(parts, True)) <= set(parse_qsl(query, True))
+
+
 # --- an address as a person types it --------------------------------------------------------------------------------
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?!\d+(?:[/?#]|$))")
@@ -181,6 +191,11 @@ _BEFORE = {
 
 _UNSAFE = re.compile(r"[^!$-&(-;=?-~]")
 """What is percent-encoded in the query of a special URL: controls, space, " # < > ' and everything above ~."""
+
+
+def codec_of(charset: str) -> str:
+    """The Python codec that encodes as this charset (its WHATWG name) does in what a browser sends."""
+    return _CODECS.get(charset.lower(), "utf-8")
 
 
 def _in_charset(href: str, charset: str) -> str:

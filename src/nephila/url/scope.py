@@ -8,6 +8,7 @@ be a trap, by the look of its address.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
@@ -32,6 +33,7 @@ class ScopeSpec(msgspec.Struct, frozen=True, array_like=True):
 
     `embeds`: the parts of a page are wanted wherever they lie. `widened`: servers that a seed redirected to (in mode
     `prefix` followed by its directory). `epoch` grows with every change. `traps`: names of the traps that are switched on.
+    `members`: sites (registrable domains) where we are logged in, and whose links that log out are not followed.
     """
 
     mode: str = "host"
@@ -42,6 +44,7 @@ class ScopeSpec(msgspec.Struct, frozen=True, array_like=True):
     widened: tuple[str, ...] = ()
     epoch: int = 0
     traps: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
 
     def widen(self, target: str) -> ScopeSpec | None:
         """The scope after a seed redirected to `target`, or None: already wanted, or not of a seed's registrable domain."""
@@ -77,7 +80,8 @@ class Scope:
         self._hosts = frozenset(place.partition("/")[0] for place in self._places)
         self._verdicts: dict[str, str] = {}
         self._embeds = spec.embeds
-        self._filtered = bool(spec.include or spec.exclude)
+        self._members = frozenset(spec.members)
+        self._filtered = bool(spec.include or spec.exclude or spec.members)
         self._shapes = Shapes(spec.traps)
 
     def refusal(self, url: str, kind: str) -> str:
@@ -154,9 +158,21 @@ class Scope:
         """Exclusions hold for everything; inclusions neither for sitemaps, which are a means, nor for wanted page parts."""
         if excluded := self._exclude.first(url):
             return f"exclude:{excluded}"
+        if self._members and kind != "embed" and logs_out(url) and registrable(host_of(url)) in self._members:
+            return "logout"
         if not self.spec.include or kind == "sitemap" or (kind == "embed" and self.spec.embeds):
             return ""
         return "" if self._include.first(url) else "include"
+
+
+_LOGOUT = re.compile(
+    r"(?:log|sign)(?:out|off)(?![a-z])|(?<![a-z])(?:log|sign)[-_.](?:out|off)(?![a-z])|loginout|[=/](?:tuichu|zhuxiao)(?![a-z])"
+)
+
+
+def logs_out(url: str) -> bool:
+    """By the look of its path and query a URL ends a session: `/logout`, `doSignOut.action`, `?do=log-off`."""
+    return _LOGOUT.search(path_of(url).lower()) is not None
 
 
 def check_patterns(patterns: Iterable[str], option: str) -> None:

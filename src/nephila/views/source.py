@@ -123,12 +123,14 @@ class Source:
             at = rows[-1]["id"]
 
     def addresses(self) -> Iterator[tuple[str, str, str]]:
-        """(url, state, outcome of the last visit or "") of every URL of the job, in the order of discovery."""
+        """(url, state, outcome of the last visit or "") of every URL of the job, in the order of discovery.
+        One that was not visited is as open as the page where it was found."""
         at = 0
-        query = f"""SELECT u.id, u.url, u.state, coalesce(v.outcome, '') AS outcome
-          FROM url u LEFT JOIN visit v ON v.id = u.visit WHERE u.id > ? AND u.url != '' ORDER BY u.id LIMIT {BATCH}"""
+        query = f"""SELECT u.id, u.url, u.state, coalesce(v.outcome, '') AS outcome, coalesce(v.access, w.access, '') AS access
+          FROM url u LEFT JOIN visit v ON v.id = u.visit LEFT JOIN url p ON p.id = u.parent LEFT JOIN visit w ON w.id = p.visit
+          WHERE u.id > ? AND u.url != '' ORDER BY u.id LIMIT {BATCH}"""
         while rows := self._rows(query, at):
-            yield from ((row["url"], row["state"], row["outcome"]) for row in rows)
+            yield from ((row["url"], row["state"], row["outcome"]) for row in rows if self._may_see(row))
             at = rows[-1]["id"]
 
     def seeds(self) -> list[str]:
