@@ -45,10 +45,10 @@ def test_a_thousand_addresses_from_a_file_and_from_standard_input(prompt: Prompt
 
 
 def test_a_wrong_line_among_many_is_named(prompt: Prompt) -> None:
-    (prompt.cwd / "list.txt").write_text("http://127.0.0.1:9/\nftp://127.0.0.1/\n")
+    (prompt.cwd / "list.txt").write_text("http://127.0.0.1:9/\ngopher://127.0.0.1/\n")
     said = prompt.crawl_here("-i", "list.txt", "-o", "job")
     assert said.code == USAGE
-    assert "'ftp://127.0.0.1/' starts with ftp:" in said.err
+    assert "'gopher://127.0.0.1/' starts with gopher:" in said.err
     assert not (prompt.cwd / "job").exists()
 
 
