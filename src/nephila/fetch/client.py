@@ -260,7 +260,8 @@ class Client:
         number, verified = map(transfer.handle.getinfo, (pycurl.OS_ERRNO, pycurl.SSL_VERIFYRESULT))
         phase = transfer.phase()
         reason = faults.reason(code, number, message, verified, phase=phase)
-        return Outcome.UNREACHABLE, reason, message
+        outcome = Outcome.REFUSED if reason == "redirect_ambiguous" else Outcome.UNREACHABLE
+        return outcome, reason, message
 
     def _response(self, transfer: Transfer, target: Target, started: float, dns: float, cut: str) -> Response:
         body = transfer.body.body()

@@ -55,6 +55,8 @@ def reason(code: int, number: int, message: str, verified: int, *, phase: str) -
         return CONNECT_ERRNO.get(number, "connect.failed")
     if code == TIMED_OUT:
         return f"timeout.{phase}"
+    if code == BAD_REPLY and "Multiple Location" in message:
+        return "redirect_ambiguous"
     if code == BAD_REPLY and "status line" in message:
         return "bad_status_line"  # what libcurl says of a kept connection; on a new one the same is HTTP/0.9 to it
     if code == RECEIVE and "chunk" in message:

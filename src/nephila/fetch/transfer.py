@@ -24,6 +24,8 @@ from nephila.fetch.wanted import Wanted
 from nephila.types import Lease, Timings
 from nephila.url.ways import Proxy
 
+LINE_MAX = 64 << 10
+"""A longer header line is an attack; readers of archives do not take it either."""
 INTERIM_MAX = 20
 """More 1xx answers than this before the final one are an attack."""
 END = -1
@@ -261,7 +263,8 @@ class Transfer:
         while (end := _block_end(self.lines, begin)) and not self.fault:
             block = self.lines[begin:end]
             status = heads.status_of(block[0])
-            if sum(map(len, block)) > self._setup.config.header_bytes_max:
+            size = sum(map(len, block))
+            if size > self._setup.config.header_bytes_max or (size > LINE_MAX and max(map(len, block)) > LINE_MAX):
                 self.fault = "header_too_large"
             elif interim < INTERIM_MAX and self._goes_on(status):
                 interim, begin = interim + 1, end

@@ -69,6 +69,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """The payload in the archive, after transfer decoding and before content decoding."""
     visit: dict[str, Any] = {}
     """Columns of table `visit` and their values: `{"charset": "gb18030"}`."""
+    joined: bool = False
+    """Header lines are folded: libcurl joins them, so the archived head is not spelled as it was sent."""
     gap_s: float | None = None
     """Two requests for `path` lie at least so far apart."""
     check: Callable[[Observed], list[str]] | None = None

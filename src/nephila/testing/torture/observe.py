@@ -122,11 +122,11 @@ def _of_archive(case: Case, place: Place, seen: Observed) -> list[str]:
     if case.body is not None and seen.payload != case.body:
         found.append(f"the body is {seen.payload[:100]!r}, not {case.body[:100]!r}")
     said_only = seen.kept is not None and seen.kept.protocol == "ftp" and seen.outcome != "OK"
-    stored = b"" if said_only else (seen.head + seen.body)[: SENT_MAX // 2]
+    head = b"" if case.joined else seen.head
+    stored = b"" if said_only else (head + seen.body)[: SENT_MAX // 2]
     sent = [bytes(talk.sent) for talk in place.talks]
-    whole = (
-        seen.kept is not None and not seen.kept.same_as
-    )  # a revisit record has the body, and its framing, of another
+    # A revisit record has the body, and its framing, of another.
+    whole = seen.kept is not None and not seen.kept.same_as
     if whole and stored and any(sent) and not any(stored in one for one in sent):
         found.append(f"the archive has bytes that were never sent: {stored[:200]!r}")
     return found
