@@ -1,8 +1,16 @@
-"""Rows whose tests are not cases of the torture server: row → tests that hold it, each as `file::function`."""
+"""Rows whose tests are not cases of the torture server: row → tests that hold it, each as `file::function`. What stands
+in `nephila.testing.contract` runs against every store."""
 
 from __future__ import annotations
 
 ELSEWHERE: dict[str, tuple[str, ...]] = {
+    "D5": ("../src/nephila/testing/contract/retries.py::test_a_host_that_comes_back_after_five_minutes_loses_nothing",),
+    "D6": ("../src/nephila/testing/contract/retries.py::test_a_dead_host_is_probed_and_not_asked_for_each_url",),
+    "D8": (
+        "../src/nephila/testing/contract/network.py::test_an_outage_changes_no_outcome",
+        "../src/nephila/testing/contract/network.py::test_a_machine_that_slept",
+        "proofs/test_link_down.py::test_an_outage_of_some_seconds_changes_nothing",
+    ),
     "E2": ("attacks/test_attacks_inside.py::test_name_that_leads_inside_the_second_time",),
     "E3": (
         "fetch/test_dns.py::test_either_family_is_reached",
@@ -28,6 +36,10 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "commands/test_commands_folder.py::test_a_file_that_may_not_grow_ends_with_6",
     ),
     "L5": ("crew/test_crew.py::test_a_page_that_makes_its_worker_fat_is_charged",),
+    "L6": (
+        "../src/nephila/testing/contract/network.py::test_a_machine_that_slept",
+        "../src/nephila/testing/contract/network.py::test_the_pause_outlives_an_outage_and_a_sleep",
+    ),
     "L7": (
         "commands/test_commands_folder.py::test_damage_is_named_and_nothing_starts_afresh",
         "commands/test_commands_folder.py::test_what_an_archive_file_lost_is_fetched_again",

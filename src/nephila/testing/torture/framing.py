@@ -266,8 +266,8 @@ says("A12", "gzip-then-br", coded(brotli.compress(_PACKED), "gzip, br"), links=2
 
 
 @cache
-def zeros(coding: str, size: int = 20 << 20) -> bytes:
-    """Twenty million zeros, small; made quickly, since the server waits for it."""
+def zeros(coding: str, size: int = 8 << 20) -> bytes:
+    """Eight million zeros, small; made quickly, since the server waits for it."""
     if coding == "br":
         return bytes(brotli.compress(b"\0" * size, quality=1))
     if coding == "zstd":

@@ -38,7 +38,7 @@ def _silent(seconds: float) -> Any:
     return check
 
 
-@case("D1", "seconds", also={"/a": "OK", "/b": "OK"}, check=_silent(1.0), **WAITING, quick=True)
+@case("D1", "seconds", also={"/a": "OK", "/b": "OK"}, check=_silent(1.0), **WAITING)
 @case("D1", "seconds-with-503", also={"/a": "OK", "/b": "OK"}, check=_silent(1.0), **WAITING)
 @case("D1", "fraction", also={"/a": "OK", "/b": "OK"}, check=_silent(2.0), **WAITING)
 @case("D1", "date", also={"/a": "OK", "/b": "OK"}, check=_silent(1.0), **WAITING)

@@ -49,7 +49,7 @@ A7 | a Content-Length that is no plain number | refused, except a list of equal 
 A8 | chunk sizes that do not read | `bad_chunk`: tried again, at last the sound prefix is kept and flagged
 A9 | chunked, and cut between two chunks | incomplete: tried again, kept as `truncated=disconnect`
 A10 | chunk extensions and trailers | read over
-A11 | gzip that is cut or fails its check sum | the sound prefix is read, `truncated=decode`
+A11 | gzip that is cut or fails its check sum | asked once more uncompressed, then the sound prefix is read, `truncated=decode`
 A12 | br and zstd that are cut; gzip of several members, zstd of several frames | prefix read; all parts decoded
 A13 | compression bombs, and four layers of gzip | UNREADABLE `bomb`, not tried again, memory flat
 A14 | `Content-Encoding: gzip` over a plain body | the body is read as it is
@@ -64,7 +64,7 @@ A22 | 206 that nobody asked for, wrong Content-Range | kept, flagged as a part
 A23 | no status line, or one of another protocol | `bad_status_line`
 A24 | 200, no body, no type | OK, empty
 B1 | headers of ten megabytes, a hundred thousand lines, one long line | given up at a limit
-B2 | NUL, lone CR, odd line ends, names that are none | NUL refuses; odd lines are skipped and the rest is kept
+B2 | NUL, lone CR, odd line ends, names that are none | NUL, a bare CR and a line without a colon refuse; other odd lines harm nobody
 B3 | control bytes and raw UTF-8 or GBK in values | taken as they are
 B4 | a header folded over lines | one value
 B5 | types that are doubled, oddly spelled, missing, or wrong | WHATWG rules; text/plain is never made HTML
