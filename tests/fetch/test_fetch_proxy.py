@@ -58,15 +58,6 @@ async def place(tls: ssl.SSLContext) -> AsyncIterator[Place]:
         assert met == []
 
 
-def proxy_of(kind: str, tls: ssl.SSLContext, **more: Any) -> Proxy:
-    base = {"https": "http", "socks4a": "socks4", "socks5h": "socks5"}.get(kind, kind)
-    return Proxy(base, tls=tls if kind == "https" else None, **more)
-
-
-def url_of(kind: str, proxy: Proxy, credentials: str = "") -> str:
-    return f"{kind}://{credentials and credentials + '@'}{proxy.address}"
-
-
 @pytest.fixture(autouse=True)
 def trusted(certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
@@ -81,8 +72,8 @@ def test_pages_come_through(kind: str, tls: ssl.SSLContext) -> None:
 
     async def work() -> None:
         async with place(tls) as here:
-            with proxy_of(kind, tls, routes=here.routes) as proxy:
-                fetch = here.client(url_of(kind, proxy))
+            with Proxy(kind, tls=tls, routes=here.routes) as proxy:
+                fetch = here.client(proxy.url)
                 for url in here.urls:
                     got = await fetch(lease(url, cookie="a=b"))
                     assert (got.status, got.payload.head(9), got.ip) == (200, b"hello", "127.0.0.1")
@@ -97,8 +88,8 @@ def test_pages_come_through(kind: str, tls: ssl.SSLContext) -> None:
 def test_a_tunnel_is_used_again_and_another_proxy_gets_its_own(tls: ssl.SSLContext) -> None:
     async def work() -> None:
         async with place(tls) as here:
-            with Proxy(routes=here.routes) as one, Proxy("socks5", routes=here.routes) as two:
-                fetch = here.client(one.url, f"socks5h://{two.address}")
+            with Proxy(routes=here.routes) as one, Proxy("socks5h", routes=here.routes) as two:
+                fetch = here.client(one.url, two.url)
                 for proxy in (0, 0, 1, 1, 0):
                     assert (await fetch(through(here.urls[1], proxy))).status == 200
                 assert (one.connections, two.connections, here.secure.connections) == (1, 1, 2)
@@ -116,7 +107,7 @@ def test_the_record_of_a_request_holds_what_the_site_got(tls: ssl.SSLContext) ->
     async def work() -> None:
         async with place(tls) as here:
             with Proxy(routes=here.routes, credentials="user:pass") as proxy:
-                fetch = here.client(url_of("http", proxy, "user:pass"), header=["X-Mine: 1"])
+                fetch = here.client(proxy.with_user("user:pass"), header=["X-Mine: 1"])
                 plain, secure = [await fetch(lease(url)) for url in here.urls]
                 assert plain.request_head.startswith(b"GET http://site.test:")
                 assert secure.request_head.startswith(b"GET /page HTTP/1.1\r\n")
@@ -152,12 +143,12 @@ def test_a_fault_of_the_tunnel_names_the_proxy(fault: str, kind: str, reason: st
 
     async def work() -> None:
         async with place(tls) as here:
-            with proxy_of(kind, tls, routes=here.routes) as proxy:
-                fetch = here.client(url_of(kind, proxy, "user:pass"), **SHORT)
+            with Proxy(kind, tls=tls, routes=here.routes) as proxy:
+                fetch = here.client(proxy.with_user("user:pass"), **SHORT)
                 set_fault(proxy, fault)
                 failed = await fetch(lease(here.urls[1]))
                 assert (failed.outcome, failed.reason) == (Outcome.UNREACHABLE, reason)
-                assert failed.detail.startswith(f"{kind}://{proxy.address}: ")
+                assert failed.detail.startswith(f"{proxy.url}: ")
                 assert here.secure.connections == 0
                 set_fault(proxy, "")
                 assert (await fetch(lease(here.urls[1]))).status == 200
@@ -183,8 +174,8 @@ def set_fault(proxy: Proxy, fault: str) -> None:
 def test_a_fault_in_place_of_a_plain_page(fault: str, reason: str, kind: str, tls: ssl.SSLContext) -> None:
     async def work() -> None:
         async with place(tls) as here:
-            with proxy_of(kind, tls, routes=here.routes) as proxy:
-                fetch = here.client(url_of(kind, proxy), **SHORT)
+            with Proxy(kind, tls=tls, routes=here.routes) as proxy:
+                fetch = here.client(proxy.url, **SHORT)
                 set_fault(proxy, fault)
                 failed = await fetch(lease(here.urls[0]))
                 assert (failed.outcome, failed.reason, failed.status) == (Outcome.UNREACHABLE, reason, 0)
@@ -217,12 +208,12 @@ def test_a_407_of_the_site_itself(kind: str, tls: ssl.SSLContext) -> None:
             assert (await direct(lease(plain.url()))).status == 407
             await direct.close()
             here = Place(plain, secure)
-            with proxy_of(kind, tls, routes=here.routes) as proxy:
-                fetch = here.client(url_of(kind, proxy, "user:pass"))
+            with Proxy(kind, tls=tls, routes=here.routes) as proxy:
+                fetch = here.client(proxy.with_user("user:pass"))
                 first, second = [await fetch(lease(url)) for url in here.urls]
                 assert isinstance(second, Response)
                 assert second.status == 407
-                if proxy.kind == "http":
+                if kind.startswith("http"):
                     assert (first.reason, len(plain.heads)) == ("proxy_auth", 2)
                 else:
                     assert first.status == 407
@@ -237,12 +228,12 @@ def test_faults_behind_the_tunnel_are_the_sites(tls: ssl.SSLContext) -> None:
         async with place(tls) as here, Web(lambda talk: asyncio.sleep(5)) as slow:
             wrong = f"wrong.test:{here.secure.port}"
             routes = {f"slow.test:{slow.port}": ("127.0.0.1", slow.port), wrong: ("127.0.0.1", here.secure.port)}
-            with Proxy(routes=routes) as proxy, Proxy("socks5", routes=routes) as socks:
-                for url in (proxy.url, f"socks5h://{socks.address}"):
+            with Proxy(routes=routes) as proxy, Proxy("socks5h", routes=routes) as socks:
+                for url in (proxy.url, socks.url):
                     fetch = client(proxy=[url], **SHORT)
                     assert (await fetch(lease(f"https://{wrong}/"))).reason == "tls.wrong_host"
                     await fetch.close()
-                fetch = client(proxy=[f"socks5h://{socks.address}"], **SHORT)
+                fetch = client(proxy=[socks.url], **SHORT)
                 assert (await fetch(lease(slow.url(host="slow.test")))).reason == "timeout.headers"
                 await fetch.close()
 
@@ -254,9 +245,9 @@ def test_a_proxy_whose_certificate_nobody_trusts(tls: ssl.SSLContext, monkeypatc
 
     async def work() -> None:
         async with place(tls) as here:
-            with proxy_of("https", tls, routes=here.routes) as proxy:
+            with Proxy("https", tls=tls, routes=here.routes) as proxy:
                 for insecure, reasons in (([], ["proxy_tls"] * 2), (["127.0.0.1", "site.test"], ["", ""])):
-                    fetch = here.client(url_of("https", proxy), insecure=insecure)
+                    fetch = here.client(proxy.url, insecure=insecure)
                     assert [getattr(await fetch(lease(url)), "reason", "") for url in here.urls] == reasons
                     await fetch.close()
 
@@ -320,8 +311,8 @@ def test_credentials_are_given_when_a_407_asks_for_them(kind: str, scheme: str, 
 
     async def work() -> None:
         async with place(tls) as here:
-            with proxy_of(kind, tls, routes=here.routes, credentials="us er:p:w", scheme=scheme) as proxy:
-                fetch = here.client(url_of(kind, proxy, "us%20er:p%3Aw"))
+            with Proxy(kind, tls=tls, routes=here.routes, credentials="us er:p:w", scheme=scheme) as proxy:
+                fetch = here.client(proxy.with_user("us%20er:p%3Aw"))
                 for url in here.urls * 2:
                     assert (await fetch(lease(url))).status == 200
                 given = [b"Proxy-Authorization: " + scheme.encode() in head for head in proxy.said]
@@ -338,8 +329,8 @@ def test_credentials_are_given_when_a_407_asks_for_them(kind: str, scheme: str, 
 def test_wrong_credentials(kind: str, credentials: str, tls: ssl.SSLContext) -> None:
     async def work() -> None:
         async with place(tls) as here:
-            with proxy_of(kind, tls, routes=here.routes, credentials="user:pass") as proxy:
-                fetch = here.client(url_of(kind, proxy, credentials))
+            with Proxy(kind, tls=tls, routes=here.routes, credentials="user:pass") as proxy:
+                fetch = here.client(proxy.with_user(credentials))
                 assert [(await fetch(lease(url))).reason for url in here.urls] == ["proxy_auth"] * 2
                 assert here.plain.connections + here.secure.connections == 0
                 await fetch.close()
@@ -351,8 +342,8 @@ def test_wrong_credentials(kind: str, credentials: str, tls: ssl.SSLContext) -> 
 def test_socks_credentials(kind: str, tls: ssl.SSLContext) -> None:
     async def work() -> None:
         async with place(tls) as here:
-            with proxy_of(kind, tls, routes=here.routes, credentials="user:pass") as proxy:
-                fetch = here.client(url_of(kind, proxy, "user:pass"))
+            with Proxy(kind, tls=tls, routes=here.routes, credentials="user:pass") as proxy:
+                fetch = here.client(proxy.with_user("user:pass"))
                 assert [(await fetch(lease(url))).status for url in here.urls] == [200, 200]
                 await fetch.close()
 
@@ -366,7 +357,7 @@ def test_a_401_to_connect_gets_nobodys_credentials(tls: ssl.SSLContext) -> None:
         async with place(tls) as here:
             with Proxy(fault="unauthorized", routes=here.routes) as proxy:
                 secret = ["Authorization: Bearer of-the-site", "Cookie: of=the-site"]
-                fetch = here.client(url_of("http", proxy, "user:pass"), header=secret, seeds=[here.urls[1]])
+                fetch = here.client(proxy.with_user("user:pass"), header=secret, seeds=[here.urls[1]])
                 for _ in range(2):
                     assert (await fetch(lease(here.urls[1]))).reason == "proxy_refused"
                 said = b"".join(proxy.said).lower()
@@ -401,7 +392,7 @@ def test_a_proxys_credentials_go_to_no_other_proxy(tls: ssl.SSLContext) -> None:
             more = {"routes": here.routes, "credentials": "user:pass"}
             with Proxy(**more) as one, Proxy(fault="auth", routes=here.routes) as other:
                 plain = f"http://site.test:{here.plain.port}"
-                fetch = here.client(url_of("http", one, "user:pass"), f"{plain}={other.url}")
+                fetch = here.client(one.with_user("user:pass"), f"{plain}={other.url}")
                 assert (await fetch(lease(here.urls[1]))).status == 200
                 assert (await fetch(lease(here.urls[0]))).reason == "proxy_auth"
                 assert (await fetch(lease(here.urls[1]))).status == 200
@@ -451,8 +442,8 @@ PRIVATE = ["http://127.0.0.1/", "https://10.0.0.1/", "http://[::1]/", "http://lo
 @pytest.mark.parametrize("kind", KINDS)
 def test_private_targets_are_refused_by_name(kind: str, tls: ssl.SSLContext) -> None:
     async def work() -> None:
-        with proxy_of(kind, tls) as proxy:
-            fetch = client(proxy=[url_of(kind, proxy)])
+        with Proxy(kind, tls=tls) as proxy:
+            fetch = client(proxy=[proxy.url])
             for url in [*PRIVATE, f"http://{proxy.address}/"]:
                 got = await fetch(lease(url))
                 assert (got.outcome, got.reason) == (Outcome.BLOCKED, "blocked.private_address")
@@ -504,8 +495,8 @@ def test_a_name_that_the_proxy_resolves_is_never_looked_up(kind: str, tls: ssl.S
 
     async def work() -> None:
         async with place(tls) as here:
-            with proxy_of(kind, tls, routes=here.routes) as proxy:
-                fetch = client(proxy=[url_of(kind, proxy)])
+            with Proxy(kind, tls=tls, routes=here.routes) as proxy:
+                fetch = client(proxy=[proxy.url])
                 got = [await fetch(lease(url)) for url in here.urls]
                 assert not any(isinstance(one, Failure) for one in got)
                 await fetch.close()

@@ -77,6 +77,7 @@ def crawl(server: TortureServer, settings: dict[str, Any], home: Path) -> Ran:
         (home / TRUSTED["ca"]).write_bytes(authority().file.read_bytes())
     keys["seeds"] = [place.seed for place in server.places.values()]
     keys["resolve"] = [*settings.get("resolve", []), *server.resolve]
+    keys["proxy"] = server.proxies
     (home / "crawl.toml").write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items()))
     command = [sys.executable, "-m", "nephila", "crawl", "--config", "crawl.toml", "-o", "out"]
     with (home / "said").open("wb") as said:

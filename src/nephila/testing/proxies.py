@@ -33,12 +33,12 @@ REALM = 'Basic realm="proxy"'
 NONCE = "0123456789abcdef"
 
 
-class Proxy(Background):
-    """One proxy on 127.0.0.1, served from a thread. A context manager; `fault` may be changed at any time.
+class Speaker:
+    """What a proxy says on one connection, whoever accepts it. `fault` may be changed at any time.
 
-    `kind`: http, socks4 or socks5; with `tls` an HTTP proxy speaks TLS. `credentials`: `user:password` that it asks for,
-    by `scheme` (Basic or Digest). `routes`: `host:port` → (address, port) where such a target really is; another one is
-    looked for at its port on 127.0.0.1.
+    `kind`: the scheme of its URL; https is spoken as http by somebody who has seen to TLS. `credentials`: `user:password` that it
+    asks for, by `scheme` (Basic or Digest). `routes`: `host:port` → (address, port) where such a target really is; another one
+    is looked for at its port on 127.0.0.1.
     """
 
     def __init__(
@@ -49,72 +49,19 @@ class Proxy(Background):
         credentials: str = "",
         scheme: str = "Basic",
         routes: Mapping[str, tuple[str, int]] | None = None,
-        tls: ssl.SSLContext | None = None,
     ) -> None:
         assert fault in FAULTS, fault
         self.kind, self.fault, self.credentials, self.scheme = kind, fault, credentials, scheme
-        self.routes, self._tls = dict(routes or {}), tls
-        self.port = self.connections = 0
+        self.routes = dict(routes or {})
         self.said: list[bytes] = []
         """What clients said, one entry per head (HTTP) or handshake (SOCKS)."""
         self.targets: list[str] = []
         """`host:port` of every tunnel and forwarded request, refused ones included, as the client named it."""
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._writers: set[StreamWriter] = set()
-        super().__init__(f"{kind} proxy")
 
-    @property
-    def url(self) -> str:
-        """As `--proxy` takes it; a SOCKS 5 proxy that is to resolve names has the scheme socks5h instead."""
-        return f"{'https' if self._tls else self.kind}://{self.address}"
-
-    @property
-    def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
-
-    @property
-    def listening(self) -> bool:
-        return self._server is not None
-
-    def down(self) -> None:
-        """Nothing listens there any more, and who is connected is cut off."""
-        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
-
-    def up(self) -> None:
-        """It listens again, on the same port."""
-        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result(10)
-
-    async def _open(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self._tls)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def _close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            self._server = None
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        for writer in self._writers:  # TLS would wait for a farewell, and a loop with such a connection does not close
-            writer.transport.abort()
-        self._writers.clear()
-        await asyncio.sleep(0)
-
-    async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
-        self.connections += 1
-        self._writers.add(writer)
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        talk = {"http": self._http, "socks5": self._socks5, "socks4": self._socks4}[self.kind]
-        try:
-            await talk(reader, writer)
-        except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.close()
+    async def serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+        """One connection. Ends as connections end: with an EOFError or an OSError, or without."""
+        talk = {"http": self._http, "sock": self._socks5 if self.kind.startswith("socks5") else self._socks4}
+        await talk[self.kind[:4]](reader, writer)
 
     async def _misbehaves(self, target: str, writer: StreamWriter, which: int) -> bool:
         """The fault of the moment, acted out. False: there is none."""
@@ -231,6 +178,74 @@ class Proxy(Background):
 
     def _place(self, target: str) -> tuple[str, int]:
         return self.routes.get(target) or ("127.0.0.1", int(target.rpartition(":")[2]))
+
+
+class Proxy(Background, Speaker):
+    """One proxy on 127.0.0.1, served from a thread. A context manager. `tls`: the server's side of an https proxy."""
+
+    def __init__(self, kind: str = "http", *, tls: ssl.SSLContext | None = None, **speaks: Any) -> None:
+        Speaker.__init__(self, kind, **speaks)
+        Background.__init__(self, f"{kind} proxy")
+        self._tls = tls if kind == "https" else None
+        self.port = self.connections = 0
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._writers: set[StreamWriter] = set()
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """As `--proxy` takes it."""
+        return self.with_user("")
+
+    def with_user(self, credentials: str) -> str:
+        """The same with `user:password`, percent-encoded."""
+        return f"{self.kind}://{credentials and credentials + '@'}{self.address}"
+
+    @property
+    def listening(self) -> bool:
+        return self._server is not None
+
+    def down(self) -> None:
+        """Nothing listens there any more, and who is connected is cut off."""
+        asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(10)
+
+    def up(self) -> None:
+        """It listens again, on the same port."""
+        asyncio.run_coroutine_threadsafe(self._open(), self._loop).result(10)
+
+    async def _open(self) -> None:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, ssl=self._tls)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def _close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for writer in self._writers:  # TLS would wait for a farewell, and a loop with such a connection does not close
+            writer.transport.abort()
+        self._writers.clear()
+        await asyncio.sleep(0)
+
+    async def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
+        self.connections += 1
+        self._writers.add(writer)
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        try:
+            await self.serve(reader, writer)
+        except (EOFError, OSError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
 
 
 async def _pump(source: StreamReader, sink: StreamWriter) -> None:

@@ -25,6 +25,7 @@ How to add a case, in the module of its section:
   (`observed.kept`, `.body`, `.payload`, `.place.hits`, `.other(url)`, `.query(sql)`).
 - `settings={...}` are keys of the configuration that the case needs. Cases of a section with the same settings share a crawl, so
   use few. All crawls have tests/torture/run.py's BASE: every deadline is short, three tries, scope `any`.
+- `proxies=(lambda: Speaker("socks5h", fault="refuse"),)` puts proxies before the case (see `ways`); `hosts` is then two more than they.
 - `names=("shop.example",)` gives the host a name; `exits=4` allows the crawl to end with another code (a parked host).
 - Never link to an address outside 127.0.0.0/8 that could be asked for: scope is `any`. Use a name ending in `.invalid`.
 - `quick=True` for one or two cases per section that take no time: they run in `make test`, all others with `--long`.

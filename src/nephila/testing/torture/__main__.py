@@ -24,6 +24,7 @@ def main(argv: list[str] | None = None) -> None:
         print("\n".join(f"--resolve {entry}" for entry in server.resolve))
         if any(case.dns for case in chosen):
             print(f"--name-servers {server.name_server}")
+        print("\n".join(f"--proxy {rule}" for rule in server.proxies))
         if any(case.settings.get("ca") for case in chosen):
             from nephila.testing.torture.trust import authority
 

@@ -12,6 +12,7 @@ import msgspec
 from nephila.testing.torture.rows import ROWS, Row
 
 if TYPE_CHECKING:
+    from nephila.testing.proxies import Speaker
     from nephila.testing.torture.observe import Observed
     from nephila.testing.torture.server import Talk
 
@@ -28,6 +29,7 @@ MODULES = (
     "robots",
     "sitemaps",
     "ftp",
+    "ways",
 )
 """Where the cases are written down, one module per section or two."""
 
@@ -84,6 +86,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     dns: bool = False
     """The names are not given by `--resolve` but asked of the server's own name server, which answers as they begin
     (`nephila.testing.nameserver`)."""
+    proxies: tuple[Callable[[], Speaker], ...] = ()
+    """What stands between the crawl and the case (`--proxy SITE=…`), one address each. Then the first address, which URLs name, must
+    never be connected; the proxies have the next ones, and the last is where they find the site: `hosts` is two more than they."""
     scheme: str = "http"
     robots: bool = False
     raw: bool = False

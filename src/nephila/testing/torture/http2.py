@@ -26,10 +26,9 @@ from hyperframe.frame import (
     SettingsFrame,
 )
 
-from nephila.testing.certificates import server_side
 from nephila.testing.torture.cases import case
 from nephila.testing.torture.server import Hit, Talk, answer, page
-from nephila.testing.torture.trust import TRUSTED, authority
+from nephila.testing.torture.trust import TRUSTED, believed
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM, CANCEL, HTTP_1_1_REQUIRED = 0, 2, 7, 8, 13
@@ -107,7 +106,7 @@ class Session:
 @functools.cache
 def context(address: str) -> ssl.SSLContext:
     """A good certificate for an address, and both versions."""
-    return server_side(authority().issue([address]), alpn=["h2", "http/1.1"])
+    return believed(address, "h2", "http/1.1")
 
 
 async def older(talk: Talk) -> None:

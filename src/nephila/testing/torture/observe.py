@@ -108,6 +108,8 @@ def _of_server(case: Case, place: Place) -> list[str]:
         found.append(f"was asked {len(hits)} times, not {case.requests}")
     if case.connections is not None and place.connections != case.connections:
         found.append(f"took {place.connections} connections, not {case.connections}")
+    if case.proxies and (past := place.accepted[place.addresses[0]]):
+        found.append(f"was connected {past} times past its proxies")
     if place.in_flight_max > case.settings.get("per_host", 1):
         found.append(f"had {place.in_flight_max} requests at once")
     gaps = [later.time - earlier.time for earlier, later in pairwise(hits)]

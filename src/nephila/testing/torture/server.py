@@ -12,6 +12,7 @@ import socket
 import ssl
 import struct
 import time
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -120,7 +121,11 @@ class Place:
         self.case, self.port = case, port
         self.addresses = [f"127.{16 + (n >> 16)}.{n >> 8 & 255}.{n & 255}" for n in range(first, first + case.hosts)]
         self.hits: list[Hit] = []
-        self.connections = 0
+        self.accepted = Counter[str]()
+        """Address → connections."""
+        self.speakers = dict(zip(self.addresses[1:], [make() for make in case.proxies], strict=False))
+        for speaker in self.speakers.values():
+            speaker.routes = {f"{host}:{port}": (self.addresses[-1], port) for host in (self.host, self.addresses[0])}
         self.active: set[Talk] = set()
         self.in_flight_max = 0
         """Most requests to one of its hosts at the same time; one whose client has gone does not count."""
@@ -129,6 +134,15 @@ class Place:
     def url(self, path: str = "/", host: int = 0, scheme: str = "") -> str:
         names = self.case.names
         return f"{scheme or self.case.scheme}://{names[host] if host < len(names) else self.addresses[host]}:{self.port}{path}"
+
+    @property
+    def host(self) -> str:
+        """What the case's URLs call it."""
+        return self.case.names[0] if self.case.names else self.addresses[0]
+
+    @property
+    def connections(self) -> int:
+        return self.accepted.total()
 
     @property
     def seed(self) -> str:
@@ -171,6 +185,15 @@ class TortureServer(Background):
             if not place.case.dns
         ]
 
+    @property
+    def proxies(self) -> list[str]:
+        """SITE=URL for every proxy that a case is behind."""
+        return [
+            f"{place.host}={speaker.kind}://{speaker.credentials and speaker.credentials + '@'}{address}:{self.port}"
+            for place in self.places.values()
+            for address, speaker in place.speakers.items()
+        ]
+
     async def _open(self) -> None:
         self._server = await asyncio.start_server(self._accept, sock=self._listener, limit=1 << 20)
         self._datagrams, self.name_server = await nameserver.listen(nameserver.NameServer(self._where))
@@ -201,7 +224,7 @@ class TortureServer(Background):
         place = self._by_address.get(writer.get_extra_info("sockname")[0])
         try:
             if place is not None:
-                place.connections += 1
+                place.accepted[writer.get_extra_info("sockname")[0]] += 1
                 await self._serve(place, self._connections, reader, writer)
         except (OSError, EOFError, asyncio.CancelledError, asyncio.LimitOverrunError, ssl.SSLError):
             pass
@@ -211,8 +234,14 @@ class TortureServer(Background):
     async def _serve(
         self, place: Place, number: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
+        talk = Talk(self, place, reader, writer)
+        if speaker := place.speakers.get(talk.address):
+            if speaker.kind == "https":
+                from nephila.testing.torture.trust import believed  # needs a package that not everybody has
+
+                await talk.start_tls(believed(talk.address))
+            return await speaker.serve(talk.reader, talk.writer)
         if place.case.raw:
-            talk = Talk(self, place, reader, writer)
             place.talks.append(talk)
             return await place.case.route(talk)
         while not writer.is_closing():

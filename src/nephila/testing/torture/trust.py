@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import ssl
 import tempfile
 import weakref
 from pathlib import Path
 from shutil import rmtree
 
-from nephila.testing.certificates import Authority
+from nephila.testing.certificates import Authority, server_side
 
 TRUSTED = {"ca": "authority.pem"}
 """Settings of a case whose certificate is to be believed; the file lies beside the configuration."""
@@ -21,3 +22,8 @@ def authority(name: str = "Torture authority") -> Authority:
     found = Authority(folder, name)
     weakref.finalize(found, rmtree, folder, ignore_errors=True)
     return found
+
+
+def believed(host: str, *alpn: str) -> ssl.SSLContext:
+    """A server's side of TLS, with a good certificate for `host`."""
+    return server_side(authority().issue([host]), alpn=alpn)
