@@ -174,7 +174,7 @@ def _scalar(key: str, text: str, layer: _Layer) -> Any:
         return f"{seconds:g}" if key == "delay" else seconds
     if TYPES[key] is int:
         return size(text)
-    return _secret(text, layer)[0] if FIELDS[key][1]["secret"] else text
+    return text
 
 
 def _entries(key: str, raw: Any, layer: _Layer) -> list[str]:

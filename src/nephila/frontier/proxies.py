@@ -65,7 +65,7 @@ class Proxies:
         self._health = [Health(books.config.offline_after_s) for _ in self._ways.proxies]
         self._places: OrderedDict[int, tuple[int, int]] = OrderedDict()
         """id of a host that left its first choice, or failed → (its proxy now, faults in a row)"""
-        self._order = lru_cache(PLACES_MAX)(self._reckon_order)
+        self._order = lru_cache(PLACES_MAX)(self._reckon_order) if self._health else self._ways.of
 
     # --- the choice -------------------------------------------------------------------------------------------------
 

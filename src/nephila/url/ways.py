@@ -9,7 +9,7 @@ nothing here ever answers "direct" because a proxy is missing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -68,7 +68,8 @@ class Ways:
                 self._add(_site(site) if site else "", rest)
             except ValueError:  # what is wrong is not shown: it may be a secret
                 raise ConfigError(f"proxy: a value is not of the right form; {FORM}") from None
-        self.of = lru_cache(ORIGINS_MAX)(self._of)
+        self.of: Callable[[str], tuple[int, ...]] = lru_cache(ORIGINS_MAX)(self._of) if self._pools else _direct
+        """The proxies (their places in `proxies`) that an origin as of `url.parse` may go through; none: it goes direct."""
 
     def _add(self, site: str, rest: str) -> None:
         known = self._pools.get(site)
@@ -88,11 +89,15 @@ class Ways:
         return not self._pools.get("") or () in self._pools.values()
 
     def _of(self, origin: str) -> tuple[int, ...]:
-        """The proxies (their places in `proxies`) that an origin as of `url.parse` may go through; none: it goes direct."""
         url = origin + "/"
         host = host_of(url)
         below = [f"*{host[at:]}" for at, letter in enumerate(host) if letter == "." and at]
         return next((self._pools[site] for site in (origin, host, *below, "") if site in self._pools), ())
+
+
+def _direct(origin: str) -> tuple[int, ...]:
+    """Without rules there is nothing to remember for millions of origins."""
+    return ()
 
 
 def _site(text: str) -> str:
