@@ -221,6 +221,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         ),
     ] = 100_000
     pending_max: Annotated[int, key("visits accepted and not yet committed; more wait", option=False)] = 2_000
+    pending_bytes_max: Annotated[
+        int, key("bytes of links and texts accepted and not yet committed; more wait", option=False)
+    ] = 64 << 20
     commit_ms: Annotated[int, key("a batch is committed after this many milliseconds", option=False)] = 50
     commit_visits: Annotated[int, key("or after this many visits", option=False)] = 500
 

@@ -105,6 +105,8 @@ class Batch:
         """rules of a host that were learned: values of ROBOTS_COLUMNS and the host's id"""
         self.host_rows: list[tuple[Any, ...]] = []
         """filled when the batch is cut: the hosts' state at that moment, values of HOST_COLUMNS and the id"""
+        self.weight = 0
+        """bytes of what may be long in it: addresses, fingerprints of links, rules, items"""
         self.empty = True
 
 

@@ -97,6 +97,7 @@ class Intake:
         if not found.edges and not found.new:
             return
         books.batch.links.append((books.visit_id, found.flat, found.edges))
+        books.batch.weight += len(found.edges)
         if s.outcome != Outcome.MOVED:
             if found.new or self._deep:
                 self._waiting.append(Brought(row, found, 0, (), False, ""))
@@ -213,6 +214,7 @@ class Intake:
             state, rule_id = "too_deep", self._rule("max_depth")
         elif url.endswith("/robots.txt") and url == name + "/robots.txt" and not books.config.no_robots:
             why = ROBOTS
+        batch.weight += len(url)
         batch.urls.append((id, fp - BIAS, host, url, why, depth, hops, parent, score, state, rule_id, 0.0))
         if state == "queued":
             batch.found += why != ROBOTS

@@ -37,7 +37,8 @@ class Ledger:
         """What the batch's visits have brought and is not in it yet comes in."""
         self.after_cut: Callable[[], None] = lambda: None
         """The store has everything accepted so far: the moment to ask it something."""
-        self._under_way = 0
+        self._under_way = self._weight = 0
+        """Visits in batches that are being committed, and what those weigh."""
         self._later: Callable[[float, Callable[[], None]], Any] | None = None
         self._timer: Any = None
         self._archives: dict[str, tuple[int, Place | None]] = {}
@@ -60,8 +61,13 @@ class Ledger:
         self._books.check_end()
 
     def full(self) -> bool:
-        """So many visits are accepted and not committed that nobody may settle more."""
-        return self._under_way + len(self._books.batch.pages) >= self._books.config.pending_max or self.hold()
+        """So many visits, or such long ones, are accepted and not committed that nobody may settle more."""
+        config, batch = self._books.config, self._books.batch
+        return (
+            self._under_way + len(batch.pages) >= config.pending_max
+            or self._weight + batch.weight >= config.pending_bytes_max
+            or self.hold()
+        )
 
     def cut(self) -> None:
         """Hand the batch to the store. The state of its hosts is taken now, with everything accepted so far in it."""
@@ -78,6 +84,7 @@ class Ledger:
         batch.meta.setdefault("seconds", f"{books.watch.seconds():.3f}")
         self.committing += 1
         self._under_way += len(batch.pages)
+        self._weight += batch.weight
         self._store.commit(batch, lambda result: self._committed(batch, result))
         self.after_cut()
 
@@ -104,6 +111,7 @@ class Ledger:
 
     def _count(self, batch: Batch) -> None:
         self._under_way -= len(batch.pages)
+        self._weight -= batch.weight
         self.outcomes.update(batch.outcomes)
         self.reasons.update(batch.reasons)
         self.refused.update(batch.rule_counts)

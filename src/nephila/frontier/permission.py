@@ -120,6 +120,7 @@ class Permission:
         host.verdict = host.verdict or verdict
         told = (robots.text, robots.state, robots.status, host.crawl_delay, host.robots_fetched, host.robots_expires)
         self._books.batch.robots.append((*told, host.id))
+        self._books.batch.weight += len(told[0] or b"")
         self._books.dirty(host)
         if self._books.config.per_host == 1:  # a Crawl-delay counts from the answer that asked for it
             host.due = max(host.due, self._clock.monotonic() + self._manners.pause(host))

@@ -36,7 +36,9 @@ class Settling:
         if s.set_cookies:
             books.keep_cookies(row.url, s.set_cookies, s.access)
         for n, item in enumerate(s.items):
-            batch.items.append((row.id, 1, n, msgspec.json.encode(item).decode()))
+            text = msgspec.json.encode(item).decode()
+            batch.items.append((row.id, 1, n, text))
+            batch.weight += len(text)
         for error in s.errors:
             batch.attempts.append((row.id, 1, row.attempts + 1, s.started, s.status, "handler_error", 0, 0, 0.0))
             books.note("handler.error", url=row.url, error=error)
