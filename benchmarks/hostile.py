@@ -37,6 +37,7 @@ SETTINGS = {
     "delay": str(DELAY_S),
     "workers": WORKERS,
     "scope": "any",
+    "traps": "off",
     "allow_private": True,
     "min_free": 0,
 }

@@ -11,6 +11,7 @@ import contextlib
 import gc
 import os
 import random
+import resource
 import secrets
 import shutil
 import signal
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from nephila.engine import Hooks
 
 WORKERS_MAX = 8
+OWN_FILES, FILES_PER_CONNECTION = 40, 2
+"""Files that a process of ours holds open by itself; and per request, whose large body may wait in a file."""
 SETTABLE = ("delay", "per_host", "max_pages", "max_bytes", "max_time")
 """What the scheduler asks for anew each time."""
 STARTED = ("crawl.toml", "crawl.db", "crawl.db.at", "archive", "log.jsonl")
@@ -111,6 +114,15 @@ def workers_of(config: Config) -> int:
     return min(os.cpu_count() or 1, WORKERS_MAX) if config.workers < 0 else config.workers
 
 
+def connections_of(config: Config) -> int:
+    """Requests at the same time per worker: as configured, or as many as files may be open. Workers raise their own limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limit = hard if workers_of(config) else soft
+    if limit == resource.RLIM_INFINITY:
+        return config.connections
+    return max(1, min(config.connections, (limit - OWN_FILES) // FILES_PER_CONNECTION))
+
+
 class Front:
     """One job folder, open. `locked` around everything, then `open`, then `run`."""
 
@@ -118,6 +130,7 @@ class Front:
         self.folder, self.config = folder, config
         self._say, self._step = note, step
         self._seeds = requests_of(config)
+        self._connections = connections_of(config)
         if config.auth:
             from nephila.fetch.auth import check  # loads libcurl, which is otherwise the workers' business
 
@@ -212,6 +225,10 @@ class Front:
         if known and added:
             self._say(f"{added} new seeds were added")
         self._ask_for_contact()
+        if self._connections < self.config.connections:
+            self._say(
+                f"only so many files may be open that {self._connections} connections per worker are used (ulimit -n)"
+            )
         over = self._already_over(meta, known)
         if over is None and self._scheduler.paused:
             self._say(f"the crawl is paused, as it was: `nephila resume {self.folder}` lets it go on")
@@ -390,7 +407,7 @@ class Front:
             self._scheduler,
             self._spec,
             len(hired),
-            connections=c.connections,
+            connections=self._connections,
             read_seconds_max=c.read_seconds_max,
             memory_max=c.worker_memory_max,
             repair=self._cut,
@@ -408,7 +425,7 @@ class Front:
         from nephila.corridor import build_engine  # the workers' business when there are any
 
         engine = build_engine(self._spec(0), frontier, step=self._step, hooks=hooks)
-        self._local = asyncio.get_running_loop().create_task(engine.run(self.config.connections))
+        self._local = asyncio.get_running_loop().create_task(engine.run(self._connections))
         try:
             await self._local
         except asyncio.CancelledError:
@@ -425,7 +442,7 @@ class Front:
             self._meta["name"],
             worker,
             max(workers_of(self.config), 1),
-            self.config,
+            msgspec.structs.replace(self.config, connections=self._connections),
             self._scheduler.scope,
             int(self._meta["fingerprint_key"]),
             allowed_of(self._seeds),

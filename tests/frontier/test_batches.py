@@ -65,7 +65,9 @@ def test_no_more_bytes_wait_than_allowed(found: Found, robots: bytes) -> None:
     """A few visits may weigh as much as thousands: the front reads no more until they are committed."""
     clock = FakeClock()
     web = FakeWeb(clock, site=sites.table({}))
-    config = Config(seeds=[f"{A}/"], workers=0, delay="0", no_robots=not robots, pending_bytes_max=1_500, commit_visits=1)
+    config = Config(
+        seeds=[f"{A}/"], workers=0, delay="0", no_robots=not robots, pending_bytes_max=1_500, commit_visits=1
+    )
     store = Held(clock)
     scheduler = FakeCrawl(web, clock, config, store).scheduler
     scheduler.attach(lambda wait_s, call: None)

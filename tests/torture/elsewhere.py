@@ -35,25 +35,51 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "commands/test_commands_folder.py::test_a_full_disk_ends_with_6_and_loses_nothing",
         "commands/test_commands_folder.py::test_a_file_that_may_not_grow_ends_with_6",
     ),
+    "L4": (
+        "commands/test_commands_starved.py::test_few_descriptors_cost_speed_and_no_url",
+        "commands/test_commands_starved.py::test_kept_connections_of_many_hosts_leave_room",
+    ),
     "L5": ("crew/test_crew.py::test_a_page_that_makes_its_worker_fat_is_charged",),
     "L6": (
         "../src/nephila/testing/contract/network.py::test_a_machine_that_slept",
         "../src/nephila/testing/contract/network.py::test_the_pause_outlives_an_outage_and_a_sleep",
+        "frontier/test_clock_jumps.py::test_a_clock_that_is_set_changes_no_pause",
+        "proofs/test_link_down.py::test_an_outage_of_some_seconds_changes_nothing",
     ),
     "L7": (
         "commands/test_commands_folder.py::test_damage_is_named_and_nothing_starts_afresh",
         "commands/test_commands_folder.py::test_what_an_archive_file_lost_is_fetched_again",
+        "commands/test_commands_folder.py::test_a_deleted_log_begins_anew",
+        "archive/test_archive_repair.py::test_any_flipped_byte_of_the_last_group_is_found",
+        "archive/test_archive_repair.py::test_zeros_in_place_of_the_last_group",
     ),
     "L8": (
         "commands/test_commands_folder.py::test_two_crawls_at_the_same_instant",
         "commands/test_commands_folder.py::test_the_lock_of_a_killed_crawl_is_no_obstacle",
     ),
-    "L9": ("frontier/test_resume.py::test_a_wider_scope_queues_what_was_refused",),
+    "L9": (
+        "frontier/test_resume.py::test_a_wider_scope_queues_what_was_refused",
+        "commands/test_commands_resume.py::test_a_wider_scope",
+        "commands/test_commands_resume.py::test_what_is_fixed_is_refused",
+        "frontier/test_load_known.py::test_an_old_database_is_brought_up_to_date",
+    ),
     "L10": ("crew/test_crew.py::test_settlements_count_before_the_archive_is_cut_and_leases_return_after",),
-    "L12": ("commands/test_commands_library.py::test_hooks_by_moment",),
+    "L12": (
+        "commands/test_commands_library.py::test_hooks_by_moment",
+        "commands/test_commands_library.py::test_a_hook_that_returns_what_json_cannot_hold",
+        "commands/test_commands_library.py::test_hooks_in_workers",
+    ),
     "L13": (
         "commands/test_commands_steering.py::test_a_reader_that_leaves_early",
         "commands/test_commands_folder.py::test_a_log_that_cannot_be_written_stops_nothing",
     ),
-    "L15": ("views/test_views_mirror.py::test_no_drafts_are_left",),
+    "L14": (
+        "proofs/test_memory.py::test_memory_after_100_000_pages_is_that_after_20_000",
+        "frontier/test_evict_hosts.py::test_the_same_crawl_with_few_places",
+    ),
+    "L15": (
+        "views/test_views_mirror.py::test_no_drafts_are_left",
+        "views/test_views_mirror.py::test_a_full_disk_leaves_no_half_file",
+        "views/test_views_tables.py::test_a_table_that_fails_leaves_the_old_one",
+    ),
 }

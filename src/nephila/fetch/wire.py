@@ -112,5 +112,5 @@ def _kept(connections: int) -> int:
     """How many connections stay open. A wide crawl comes back to a host after as many others: with fewer, each request would
     make a new one; at most half of the descriptors that this process may have."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    room = KEPT_MAX if soft == resource.RLIM_INFINITY else min(KEPT_MAX, soft // 2)
-    return max(16, 4 * connections, room)
+    most = KEPT_MAX * 4 if soft == resource.RLIM_INFINITY else soft // 2
+    return min(max(16, 4 * connections, KEPT_MAX), most)
