@@ -21,12 +21,13 @@ from nephila.fetch.decode import decode
 from nephila.fetch.wanted import types_rule
 from nephila.page.login import Logins
 from nephila.page.reader import Reader
+from nephila.page.sitemap import SITEMAP_BYTES_MAX
 from nephila.page.sketch import sketch
 from nephila.plan import Step, WorkerSpec
 from nephila.ports import Fetch
 from nephila.robots.gate import Gate
 from nephila.robots.reader import read_robots
-from nephila.types import Lease, Page, Response
+from nephila.types import Kind, Lease, Page, Response
 from nephila.url.abroad import Abroad
 from nephila.url.admission import Admission
 from nephila.url.key import Fingerprints
@@ -88,7 +89,7 @@ def build_engine(
         frontier=frontier,
         permission=Gate(TOKEN, enabled=not c.no_robots),
         fetch=fetch,
-        decode=functools.partial(_decoded, limit=c.page_bytes_max, ratio_max=c.decode_ratio_max),
+        decode=functools.partial(_decoded, page_bytes_max=c.page_bytes_max, ratio_max=c.decode_ratio_max),
         read=reader_of(c),
         read_robots=functools.partial(_robots_page, guess_sitemap=c.sitemaps),
         admission=admission,
@@ -136,8 +137,10 @@ def hooks_of(name: str) -> Hooks | None:
         ) from error
 
 
-def _decoded(response: Response, *, limit: int, ratio_max: int) -> tuple[bytes, str]:
-    found = decode(response.payload, response.header("content-encoding"), limit, ratio_max)
+def _decoded(response: Response, kind: Kind, *, page_bytes_max: int, ratio_max: int) -> tuple[bytes, str]:
+    """One byte more than is read, so that the reader sees what was cut."""
+    limit = max(page_bytes_max, SITEMAP_BYTES_MAX) if kind is Kind.SITEMAP else page_bytes_max
+    found = decode(response.payload, response.header("content-encoding"), limit + 1, ratio_max)
     return found.content, found.problem
 
 

@@ -55,7 +55,7 @@ class Logins(Protocol):
 
 
 class Decode(Protocol):
-    def __call__(self, response: Response) -> tuple[bytes, str]:
+    def __call__(self, response: Response, kind: Kind) -> tuple[bytes, str]:
         """(decoded content, what was wrong with it or "")."""
         ...
 
@@ -131,12 +131,16 @@ class Engine:
 
     async def _work(self) -> None:
         while lease := await self.frontier.take():  # None: drained, stopped or out of budget
-            visit = await self._visit(lease)  # trouble out there becomes an Outcome
-            visit = self._keep(visit)  # in the archive before the frontier forgets it
-            done = settlement(visit, self._cost_ms())
-            await self.frontier.settle(done)  # its batch commits outcome + links + clock together
-            if visit.response is not None:
-                self._release(visit.response)
+            await self._live(lease)
+
+    async def _live(self, lease: Lease) -> None:
+        """The life of one URL. A function of its own, so that page and tree are gone before the next lease is waited for."""
+        visit = await self._visit(lease)  # trouble out there becomes an Outcome
+        visit = self._keep(visit)  # in the archive before the frontier forgets it
+        done = settlement(visit, self._cost_ms())
+        await self.frontier.settle(done)  # its batch commits outcome + links + clock together
+        if visit.response is not None:
+            self._release(visit.response)
 
     async def close(self) -> None:
         closing = self._on_close()
@@ -213,9 +217,9 @@ class Engine:
     def _understood(self, visit: Visit, response: Response) -> Visit:
         lease, errors = visit.lease, visit.errors
         if lease.request.kind is Kind.LOGIN and self._logins is not None:
-            page = Page(login=self._logins.form(lease, response, self.decode(response)[0]))
+            page = Page(login=self._logins.form(lease, response, self.decode(response, lease.request.kind)[0]))
             return msgspec.structs.replace(visit, page=page)
-        content, problem = self.decode(response)
+        content, problem = self.decode(response, lease.request.kind)
         if problem == "decode" and lease.attempt == 1 and not (lease.last or response.truncated):
             return msgspec.structs.replace(
                 visit, outcome=Outcome.UNREADABLE, reason="damaged"
@@ -235,7 +239,8 @@ class Engine:
         if (lease.sketch or lease.soft) and page.media_type in HTML:
             visit = self._compared(visit, content)
         found = self._admitted(page, SOFT if visit.reason == "soft_404" else "")
-        return msgspec.structs.replace(visit, response=response, page=page, found=found, errors=errors)
+        reason = visit.reason or (page.flaw if visit.outcome is Outcome.OK else "")
+        return msgspec.structs.replace(visit, reason=reason, response=response, page=page, found=found, errors=errors)
 
     def _compared(self, visit: Visit, content: bytes) -> Visit:
         """The page says what the host says for names that nobody has: then it was not found, whatever its status."""
@@ -248,7 +253,7 @@ class Engine:
 
     def _probed(self, visit: Visit, response: Response) -> Visit:
         """An answer for a name that nobody has is no page, whatever it is."""
-        content = self.decode(response)[0] if visit.outcome is Outcome.OK else b""
+        content = self.decode(response, visit.lease.request.kind)[0] if visit.outcome is Outcome.OK else b""
         texts = self._sketch(content, visit.lease.request.url)
         return msgspec.structs.replace(visit, outcome=Outcome.SKIPPED, reason="probe", sketch=texts)
 

@@ -153,7 +153,7 @@ def _refusal(config: Config, scope: Scope, url: str, kind: str, rule: str) -> st
     """The rule that refuses a stored URL today. Rules of kinds that settings switch are looked at first."""
     if rule == "nofollow" and not config.ignore_nofollow:
         return rule
-    if rule == "kind.form" or (kind == "sitemap" and not config.sitemaps):
+    if rule in ("kind.form", "sitemap.depth") or (kind == "sitemap" and not config.sitemaps):
         return rule or "kind.sitemap"
     if trap_of(rule) in scope.spec.traps:  # some are seen in the pages that led there, and not in the address
         return rule

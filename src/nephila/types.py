@@ -214,7 +214,7 @@ class Links(Sequence[Link]):
 
 
 class Request(msgspec.Struct, frozen=True, array_like=True):
-    """What to fetch. `depth` = links from the seed, `hops` = redirects so far, `parent` = url.id (0: a seed)."""
+    """What to fetch. `depth` = links from the seed, `hops` = redirects so far (below zero: the sitemaps above this one), `parent` = url.id (0: a seed)."""
 
     url: str
     kind: Kind = Kind.PAGE
@@ -430,6 +430,8 @@ class Page(msgspec.Struct, frozen=True):
     links: Links | None = None
     links_cut: bool = False
     """More links than the limit: the rest was not taken."""
+    flaw: str = ""
+    """What was wrong with it, in a word: the reason of a visit that is OK all the same."""
     document: Callable[[], Any] | None = None
     """Gives the parsed tree, for hooks; released with the page."""
     robots_file: RobotsFile | None = None

@@ -20,20 +20,21 @@ def test_sitemaps(corpus: Run) -> None:
         for case in run.load("sitemaps/expected.json"):
             got, links = answer(run, case)
             assert not set(case.get("must_not_contain", ())) & set(links), case["id"]
-            wanted = case["type"], case["urls_count"], case["first_url"], True, True
+            wanted = case["type"], case["urls_count"], case["first_url"], True, True, True
             run.check(case["id"], got, wanted)
 
 
 def answer(run: Corpus, case: dict[str, Any]) -> tuple[tuple[object, ...], list[str]]:
-    """(form, number of URLs, the first, whether the named ones are there, whether their kinds are right), and the URLs."""
+    """(form, number of URLs, the first, whether the named ones are there, whether their kinds are right, and whether a broken file is called so), and the URLs."""
     stranger = str(run.folder / "sitemaps/upstream/do-not-visit.txt").encode()
     content = run.bytes(f"sitemaps/{case['file']}").replace(b"{{DO_NOT_VISIT_PATH}}", stranger)
     found = look(content, case.get("content_type"), url=case["sitemap_url"], kind=Kind.SITEMAP).links or ()
     urls = [link.url for link in found if link.url]
-    form, _ = sitemap.read(content, "", Harvest(20_000))
+    form, _, whole = sitemap.read(content, "", Harvest(20_000))
     kinds = {link.kind for link in found} <= {Kind.SITEMAP if case["type"] == "index" else Kind.PAGE}
     there = set(case.get("urls", ())) <= set(urls)
-    return (form or None, len(urls), (urls or [None])[0], there, kinds), urls
+    flagged = whole == (case["valid"] or not urls)
+    return (form or None, len(urls), (urls or [None])[0], there, kinds, flagged), urls
 
 
 def test_urls_of_other_hosts(corpus: Run) -> None:

@@ -433,3 +433,9 @@ def test_what_may_hang_on_any_element_is_found_however_it_is_spelled(body: str) 
     harvest = Harvest(10)
     elements.parts(Tree(charset.document(content, "utf-8")), harvest)
     assert harvest.hrefs == ["x.png"]
+
+
+def test_a_page_of_very_many_anchors_is_cut(look: Look) -> None:
+    """Also where few of them are told apart: what stands behind them is not seen."""
+    page = look("<a href=/same>x</a>" * 100_000 + "<a href=/last>x</a>", "text/html; charset=gbk")
+    assert ([link.href for link in page.links], page.links_cut, page.flaw) == (["/same"], True, "cut.links")

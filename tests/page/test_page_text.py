@@ -301,10 +301,36 @@ def test_sitemap_in_gzip(look: Look) -> None:
     assert located(gzip.compress(packed, mtime=0)) == []
 
 
+def test_a_sitemap_of_too_many_addresses_is_cut(look: Look) -> None:
+    page = look("".join(f"http://s.test/{n}\n" for n in range(100_001)), "text/plain", kind=Kind.SITEMAP)
+    assert (len(page.links), page.flaw) == (100_000, "cut.links")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "<url><loc> http://s.test/{}?a=1&amp;b=2 </loc><lastmod>x</lastmod></url>",
+        "<url><loc>http://s.test/{}</loc><x:link rel='alternate' href='/fr/{}'/></url>",
+        "<url><loc>http://s.test/{}</loc><image:image><image:loc>http://s.test/no</image:loc></image:image></url>",
+        "<url><loc>http://s.test/{}</loc><link rel='alternate' href='/no'/></url>",
+        "<url><loc>http://s.test/{}",
+        "<url ><loc>http://s.test/{}</loc></url>",
+    ],
+)
+def test_a_sitemap_as_the_protocol_shows_it_reads_like_any_other(look: Look, entry: str) -> None:
+    """A comment in it is all that makes it one of the others."""
+    entries = "".join(entry.replace("{}", str(n)) for n in range(50))
+    one, two = (look(f"<urlset>{more}{entries}</urlset>", "text/xml", kind=Kind.SITEMAP) for more in ("", "<!-- x -->"))
+    assert one.links is not None
+    assert two.links is not None
+    assert (list(one.links.hrefs), one.links.kinds) == (list(two.links.hrefs), two.links.kinds)
+    assert len(one.links) >= 49
+
+
 def test_gzip_bomb_is_cut() -> None:
     packed = gzip.compress(b" " * (30 << 20), mtime=0)
-    assert len(sitemap.unpacked(packed)) == sitemap.RATIO_MAX * len(packed)
-    assert len(sitemap.unpacked(gzip.compress(b" " * (4 << 20), mtime=0))) == 1 << 20
+    assert len(sitemap.unpacked(packed)[0]) == sitemap.RATIO_MAX * len(packed)
+    assert len(sitemap.unpacked(gzip.compress(b" " * (4 << 20), mtime=0))[0]) == 1 << 20
 
 
 def test_entities_are_never_expanded() -> None:

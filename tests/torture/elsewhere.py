@@ -16,6 +16,11 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
         "fetch/test_dns.py::test_either_family_is_reached",
         "fetch/test_dns.py::test_where_the_newer_family_swallows_packets_the_older_one_is_tried",
     ),
+    "I7": ("robots/test_robots_crawls.py::test_rules_are_those_of_scheme_host_and_port",),
+    "I8": (
+        "robots/test_robots_crawls.py::test_rules_that_change_during_a_crawl_count_after_a_day",
+        "robots/test_robots_crawls.py::test_rules_are_asked_for_again_when_a_crawl_goes_on_next_day",
+    ),
     "K1": ("views/test_views_names.py::test_long_names_are_cut_and_stay_apart",),
     "K2": ("views/test_views_names.py::test_names",),
     "K3": ("views/test_views_names.py::test_two_urls_never_share_a_name",),

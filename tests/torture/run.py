@@ -19,7 +19,7 @@ from nephila.testing.torture.observe import complaints, folder_complaints
 from nephila.testing.torture.server import TortureServer, control
 from nephila.testing.torture.trust import TRUSTED, authority
 
-CRAWL_S = 120.0
+CRAWL_S = 240.0
 """A crawl that takes longer hangs (invariant I1: 30 s for a row, and many rows at once)."""
 MEMORY_MAX = 600 << 20
 """Resident bytes of the fattest process (I4)."""

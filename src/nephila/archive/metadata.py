@@ -25,7 +25,7 @@ def fields(visit: Visit, response: Response, outlinks: Outlinks, evidence: Evide
     """The fields of one visit, a `name: value` line each."""
     request, page = visit.lease.request, visit.page
     lines = [
-        f"kind: {request.kind}\r\ndepth: {request.depth}\r\nhops: {request.hops}\r\noutcome: {visit.outcome}\r\n"
+        f"kind: {request.kind}\r\ndepth: {request.depth}\r\nhops: {max(request.hops, 0)}\r\noutcome: {visit.outcome}\r\n"
         f"fetchTimeMs: {round(response.timings.total * 1000)}\r\n"
     ]
     said = [("reason", visit.reason), ("tls", response.tls), ("movedTo", target(visit.moved_to))]

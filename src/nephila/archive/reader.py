@@ -110,7 +110,10 @@ def read_group(path: Path, offset: int, length: int) -> Group:
     records: list[_Read] = []
     try:
         records.extend(_records(fd, offset, offset + length))
-        return _group(records)
+        group = _group(records)
+        for found in records[1:]:
+            found.body.close()  # a page of very many links has a metadata record that waits in a file, too
+        return group
     except Damaged:
         for found in records:
             found.body.close()

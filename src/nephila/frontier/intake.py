@@ -14,6 +14,7 @@ from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from nephila.frontier.batch import BIAS, ROBOTS, Refused, Row, Snapshot, Store
 from nephila.frontier.books import Books
@@ -26,16 +27,20 @@ from nephila.types import FLAT_KINDS, Found, Kind, NewLink, Outcome, Request, Se
 from nephila.url.parse import origin, without_userinfo
 from nephila.url.traps import PREFIX
 
+SITEMAP = Kind.SITEMAP.value
 FLAT = frozenset(kind.value for kind in FLAT_KINDS)
 """As words: an enumeration's members are slow to look up."""
 EXAMPLES_MAX = 3
 """URLs kept per rule and host when refused ones are only counted."""
+SITEMAP_DEPTH_MAX = 10
+"""Sitemap indexes inside one another. The protocol allows one; a chain that goes on for ever is a trap."""
 SEEDS_AT_ONCE = 10_000
 """Seeds in one question to the set of what was met; they may come as a stream of millions."""
 
 
 class Brought(NamedTuple):
-    """A page whose links wait to be admitted. `hops`, `chain` and `seed` are for the target of a redirect."""
+    """A page whose links wait to be admitted. `hops`, `chain` and `seed` are for the target of a redirect; `hops` below zero:
+    the sitemaps above what a sitemap names."""
 
     row: Row
     found: Found
@@ -100,10 +105,13 @@ class Intake:
         books.batch.weight += len(found.edges)
         if s.outcome != Outcome.MOVED:
             if found.new or self._deep:
-                self._waiting.append(Brought(row, found, 0, (), False, ""))
+                above = min(row.hops, 0) - 1 if row.kind == SITEMAP else 0
+                self._waiting.append(Brought(row, found, above, (), False, ""))
         elif row.kind != ROBOTS:  # that is followed as a request of its own kind
             chain = (*books.chains.get(row.id, ()), row.fp)
-            self._waiting.append(Brought(row, found, row.hops + 1, chain, row.id in self._seeds.ids, s.moved_to))
+            self._waiting.append(
+                Brought(row, found, max(row.hops, 0) + 1, chain, row.id in self._seeds.ids, s.moved_to)
+            )
 
     def admit(self) -> None:
         """What the pages so far have brought becomes rows, in order."""
@@ -122,6 +130,11 @@ class Intake:
         books, refusal = self._books, self._seeds.refusal
         if seed:
             self._seeds.widen(row, moved_to)
+        known = found.new
+        if hops < -SITEMAP_DEPTH_MAX:
+            new, known = _too_deep(new), _too_deep(known)
+        elif hops < 0 and not any(link.kind is Kind.SITEMAP for link in new):
+            hops = 0
         deeper, id = row.depth + 1, row.id
         for link in new:
             depth = row.depth if link.kind._value_ in FLAT else deeper
@@ -130,8 +143,8 @@ class Intake:
                 books.chains[added] = chain
                 if seed:
                     self._seeds.ids.add(added)
-        if self._refused and len(new) != len(found.new):
-            self._readmit(found.new, new, row)
+        if self._refused and len(new) != len(known):
+            self._readmit(known, new, row)
 
     # --- what is new ------------------------------------------------------------------------------------------------
 
@@ -302,3 +315,9 @@ class Intake:
             books.batch.found += 1
             name = origin(url)
             self._queues.put(books.id_of(name), name, (id, fp, url, kind, depth, 0, parent, 0, 0, ""))
+
+
+def _too_deep(links: list[NewLink]) -> list[NewLink]:
+    """Sitemaps that too many others lie above are refused; the pages that such a sitemap names are as good as any."""
+    deep = {"rule": "sitemap.depth"}
+    return [link if link.rule or link.kind is not Kind.SITEMAP else structs.replace(link, **deep) for link in links]

@@ -35,7 +35,7 @@ def canonical(label: str) -> str:
 
 def document(content: bytes, declared: str) -> Document:
     """The tree of an HTML page. `declared` is the charset of its HTTP header, "" when none; a mark in the bytes wins."""
-    if label := canonical(declared):
+    if label := canonical(declared) or _wide(content):
         return parse(content, encoding=label, positions=False)
     content = _without_meta_unicode(content)
     tree = parse(content, positions=False, detect_encoding=True)
@@ -49,7 +49,7 @@ def decode(content: bytes, declared: str) -> tuple[str, str]:
     for mark, name in _MARKS:
         if content.startswith(mark):
             return _text(content[len(mark) :], name), name
-    name = canonical(declared) or inner(content)
+    name = canonical(declared) or _wide(content) or inner(content)
     if name:
         return _text(content, name), name
     try:
@@ -60,6 +60,17 @@ def decode(content: bytes, declared: str) -> tuple[str, str]:
 
 
 _NAMES: dict[str, str] = {}
+
+
+def _wide(content: bytes) -> str:
+    """UTF-16 without a mark: its first characters are ASCII, and every other byte of them is zero."""
+    if b"\0" not in content[:2]:
+        return ""
+    head = content[: len(_WIDE_LE)]
+    return "utf-16le" if head[1::2] == _WIDE_LE[1::2] else "utf-16be" if head[::2] == _WIDE_LE[1::2] else ""
+
+
+_WIDE_LE = b"<\0" * 4
 
 
 def _lookup(label: str) -> str:

@@ -89,6 +89,7 @@ def anchors(markup: Markup, harvest: Harvest) -> None:
     """Every `a` and `area`. Written out, since most links of most pages pass here."""
     for tag in ("a", "area"):
         found = markup.anchors(tag)
+        harvest.cut |= not found.whole
         if found.hrefs:
             first = len(harvest.hrefs)
             _keep_anchors(harvest, tag, found.hrefs, found.nodes)

@@ -13,6 +13,8 @@ from turbohtml import Document, Element, Namespace
 BLANK = "".join(map(chr, range(33)))
 """C0 controls and space: stripped from both ends of a URL (https://url.spec.whatwg.org section 4.4)."""
 
+_ANCHORS_MAX = 100_000
+"""Each is an object while it is looked at: of a page with a million, so many."""
 _ANYWHERE = '[style*="("],[background],[data-src],[data-srcset],[data-original],[ping]'
 
 
@@ -23,6 +25,8 @@ class Anchors(NamedTuple):
     hrefs: list[str]
     nodes: list[Any]
     nofollow: frozenset[str]
+    whole: bool = True
+    """False: there are more than are looked at."""
 
 
 class Node(Protocol):
@@ -80,7 +84,7 @@ class Tree:
         return self._document.find_all(tag)
 
     def anchors(self, tag: str) -> Anchors:
-        nodes = self._document.find_all(tag, href=True)
+        nodes = self._document.find_all(tag, href=True, limit=_ANCHORS_MAX)
         if not nodes:
             return Anchors([], [], frozenset())
         values = [node.attr("href") or "" for node in nodes]
@@ -92,7 +96,7 @@ class Tree:
         if refused := frozenset(self._document.select(f'{tag}[rel~="nofollow" i]')):
             followed = {bare(value) for value, node in zip(values, nodes, strict=True) if node not in refused}
             nofollow = frozenset(first) - followed
-        return Anchors(list(first), list(first.values()), nofollow)
+        return Anchors(list(first), list(first.values()), nofollow, len(nodes) < _ANCHORS_MAX)
 
     def anywhere(self) -> list[Element]:
         return self._document.select(_ANYWHERE)

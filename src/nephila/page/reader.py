@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from nephila.page import charset, css, elements, feed, headers, html, listing, media, script, sitemap
 from nephila.page.harvest import Harvest, Resolve
 from nephila.types import Kind, Lease, Page, Response
@@ -29,12 +31,20 @@ class Reader:
 
     def __call__(self, lease: Lease, response: Response, content: bytes) -> Page:
         """What `content` (decoded bytes of the response's body) means."""
+        kind = lease.request.kind
+        most = max(self._bytes_max, sitemap.SITEMAP_BYTES_MAX) if kind is Kind.SITEMAP else self._bytes_max
+        cut = len(content) > most
+        if cut or response.truncated:
+            content = _whole_characters(content[:most])
+        page = self._read(response, kind, content)
+        if cut or page.links_cut:
+            page = msgspec.structs.replace(page, flaw="cut.page" if cut else "cut.links")
+        return page
+
+    def _read(self, response: Response, kind: Kind, content: bytes) -> Page:
         head, content_type = _head(response)
-        if len(content) > self._bytes_max or response.truncated:
-            content = _whole_characters(content[: self._bytes_max])
         media_type = media.of(content_type, content)
         head.charset = media.charset_of(content_type)
-        kind = lease.request.kind
         if kind is Kind.ROBOTS:
             return Page(media_type=media_type)
         if media_type == listing.MEDIA_TYPE and response.protocol == "ftp":
@@ -78,9 +88,10 @@ class Reader:
         return self._page(response, head, media_type, harvest, encoding)
 
     def _sitemap(self, response: Response, head: html.Head, media_type: str, content: bytes) -> Page:
-        harvest = Harvest(self._links_max)
-        _, encoding = sitemap.read(content, head.charset, harvest)
-        return self._page(response, head, media_type, harvest, encoding)
+        harvest = Harvest(max(self._links_max, sitemap.SITEMAP_URLS_MAX))
+        form, encoding, whole = sitemap.read(content, head.charset, harvest)
+        flaw = "sitemap.none" if not form else "" if whole else "sitemap.broken"
+        return self._page(response, head, media_type, harvest, encoding, flaw=flaw)
 
     def _xml(self, response: Response, head: html.Head, media_type: str, content: bytes) -> Page:
         """XML without a telling type: a feed, a sitemap, a page, or nothing we read; its root says which."""
@@ -96,7 +107,14 @@ class Reader:
         return self._page(response, head, media_type, harvest, encoding, base)
 
     def _page(
-        self, response: Response, head: html.Head, media_type: str, harvest: Harvest, encoding: str = "", base: str = ""
+        self,
+        response: Response,
+        head: html.Head,
+        media_type: str,
+        harvest: Harvest,
+        encoding: str = "",
+        base: str = "",
+        flaw: str = "",
     ) -> Page:
         """A page that is no document: its links, and what the header adds."""
         base = base or response.url
@@ -111,6 +129,7 @@ class Reader:
             robots=head.robots,
             links=harvest.links(base, encoding or "utf-8", self._resolve) if harvest.hrefs else None,
             links_cut=harvest.cut,
+            flaw=flaw,
         )
 
 

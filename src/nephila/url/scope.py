@@ -192,6 +192,8 @@ class _Patterns:
         """The first pattern found in `url`, or ""."""
         if not self._each or (self._any is not None and self._any.search(url) is None):
             return ""
+        if len(self._each) == 1:
+            return self._each[0][0]
         return next((pattern for pattern, regex in self._each if regex.search(url) is not None), "")
 
 
