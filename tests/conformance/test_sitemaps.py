@@ -52,3 +52,14 @@ def test_urls_outside_the_folder_of_a_sitemap(corpus: Run) -> None:
         for case in run.load("sitemaps/location.json"):
             scope = Scope(ScopeSpec("prefix", (case["sitemap_url"],)))
             run.check(case["id"], not scope.refusal(case["url"], "page"), case["inside"])
+
+
+def test_dates(corpus: Run) -> None:
+    """None is kept, and none is in the way of its URL."""
+    with corpus("sitemaps/dates.json") as run:
+        for case in run.load("sitemaps/dates.json"):
+            body = f"<urlset><url><loc>http://h.test/x</loc><lastmod>{case['input']}</lastmod></url></urlset>"
+            page = look(body.encode(), "application/xml", url="http://h.test/map.xml", kind=Kind.SITEMAP)
+            assert page.links is not None
+            assert ([link.url for link in page.links], page.flaw) == (["http://h.test/x"], "")
+            run.check(case["id"], None, case["utc"], not_kept=None)
