@@ -65,6 +65,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     max_time: Annotated[float, key("stop after this many seconds of crawling (0: no limit)")] = 0.0
 
     site_pages: Annotated[int, key("keep at most this many pages per site (0: no limit)")] = 0
+    site_hosts: Annotated[int, key("ask at most this many hosts of one site (0: no limit)")] = 1_000
     site_pages_max: Annotated[
         int,
         key("a site's budget grows by site_pages with each other site that links to it, up to this (0: it does not)"),

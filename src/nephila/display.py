@@ -200,8 +200,8 @@ def _table(title: str, counts: dict[str, int]) -> list[str]:
 
 def next_commands(reason: str, folder: str, text: str = "") -> list[tuple[str, str]]:
     """The three commands that make sense after an ending, each with what it does. `text` may name the limit reached."""
-    limit = re.search(r"\bmax_(pages|bytes|time|depth)\b", text)
-    higher = f"--max-{limit[1] if limit else 'pages'} N"
+    limit = re.search(r"\b(max_(?:pages|bytes|time|depth)|site_(?:pages|hosts))\b", text)
+    higher = f"--{limit[1].replace('_', '-') if limit else 'max-pages'} N"
     at = shlex.quote(safe(folder))
     on = f"nephila crawl -o {at}"
     status = (f"nephila status {at}", "where it stands")

@@ -30,6 +30,7 @@ EVENTS = {
     "host.refused": "a host answered 429 or 503, or an FTP server that it is full: origin",
     "host.paused": "a host asked for a pause by Retry-After: origin, seconds",
     "site.full": "a site has given as many pages as its budget allows; its URLs wait: site, pages, budget",
+    "site.hosts": "a site has more hosts than site_hosts; the others wait: site, hosts, origin of the first that does",
     "trap.met": "an address was refused as a trap, for the first time in this run under this rule: rule, url, page (url.id)",
     "trap.suspected": "pages of one form of address say nothing new: what is queued and met of it is refused from now on: rule,"
     " origin, form, pages, samples",

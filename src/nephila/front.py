@@ -565,6 +565,7 @@ SENTENCES = {
     "scope.widened": "the seed {seed} redirected to {target}: its host is in scope too",
     "seed.elsewhere": "the seed {seed} redirects to {target}, which is outside the scope (see --scope)",
     "seed.http": "nothing answers at {origin} ({reason}): trying http",
+    "site.hosts": "{hosts} hosts of {site} are asked; {origin} and others wait (see --site-hosts)",
     "trap.suspected": "{pages} addresses like {origin}{form} say nothing new: the rest is refused (see --traps)",
     "host.parked": "{origin} is parked: {why}",
     "network.lost": "no network: waiting, nothing is counted as failed",

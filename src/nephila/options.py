@@ -11,7 +11,7 @@ from nephila.errors import ConfigError
 
 GROUPS = {
     "what to fetch": "scope include exclude types embeds sitemaps max_depth order seen guess_links ignore_nofollow traps",
-    "how much": "max_pages max_bytes max_time site_pages site_pages_max",
+    "how much": "max_pages max_bytes max_time site_pages site_pages_max site_hosts",
     "manners": "delay per_host connections workers no_robots user_agent contact limit_rate",
     "the door": "header auth login follow_logout cookies save_cookies proxy resolve name_servers allow_private ca insecure http2 http3",
     "where and how it is kept": "durability mirror min_free state_dir",

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xxhash import xxh3_64_hexdigest
 
 pytest.register_assert_rewrite("nephila.testing.contract")
 
@@ -16,6 +17,7 @@ from nephila.frontier.batch import Store  # noqa: E402
 from nephila.frontier.memory import MemoryStore  # noqa: E402
 from nephila.frontier.scheduler import Ended  # noqa: E402
 from nephila.frontier.sqlite import SqliteStore  # noqa: E402
+from nephila.testing import sites  # noqa: E402
 from nephila.testing.clock import FakeClock  # noqa: E402
 from nephila.testing.contract.bench import after_visits, config, star, web_of  # noqa: E402
 from nephila.testing.crawls import FakeCrawl  # noqa: E402
@@ -161,3 +163,51 @@ def test_the_robots_of_a_full_site_are_still_fetched_for_others() -> None:
 def test_a_growth_that_cannot_be_is_refused(site_pages: int) -> None:
     with pytest.raises(ConfigError, match="site_pages_max = 10: site_pages must be given"):
         check(config(site_pages=site_pages, site_pages_max=10))
+
+
+def farm(host: str, path: str, n: int) -> Answer:
+    """Every name of farm.com is a host with a page, and links to 20 more names; small.org is somebody else."""
+    if path != "/" or not host.endswith("farm.com"):
+        return Answer(status=404)
+    names = [f"http://{xxh3_64_hexdigest(f'{host} {i}'.encode())}.farm.com/" for i in range(20)]
+    return Answer(sites.page([*names, "http://small.org/"]))
+
+
+def test_a_domain_with_a_name_for_everything_is_asked_under_so_many_of_them() -> None:
+    clock, store = FakeClock(), MemoryStore()
+    web = FakeWeb(clock, {"http://small.org/": ""}, site=farm)
+    made, ended = crawl(web, clock, store, "http://farm.com/", site_hosts=30)
+    hosts = {a.host for a in web.log}
+    assert len(hosts) == 31
+    assert "small.org" in hosts
+    assert ended is not None
+    assert ended.reason == "limit"
+    assert ended.text.startswith("site_hosts: of some sites 30 hosts were asked: farm.com (5")
+    ((_, said),) = [note for note in made.notes if note[0] == "site.hosts"]
+    assert (said["site"], said["hosts"]) == ("farm.com", 30)
+    _, again = crawl(web, clock, store, "http://farm.com/", site_hosts=30)
+    assert {a.host for a in web.log} == hosts, "the limit holds after a restart"
+    _, more = crawl(web, clock, store, "http://farm.com/", site_hosts=40)
+    assert len({a.host for a in web.log}) == 41
+    assert [one.reason for one in (again, more) if one] == ["limit", "limit"]
+
+
+def test_sites_below_a_common_suffix_are_no_farm() -> None:
+    clock = FakeClock()
+    pages = {f"http://h{i}.github.io/": [""] for i in range(60)} | {
+        "http://start.org/": [f"http://h{i}.github.io/" for i in range(60)]
+    }
+    web = web_of(clock, pages)
+    _, ended = crawl(web, clock, MemoryStore(), "http://start.org/", site_hosts=20)
+    assert ended is not None
+    assert ended.reason == "finished"
+    assert kept(web).total() == 61
+
+
+def test_hosts_of_few_names_never_load_the_list_of_suffixes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nephila.frontier.farms.registrable", None)
+    clock = FakeClock()
+    web = web_of(clock, hosts_of("a.com", 5, 3))
+    _, ended = crawl(web, clock, MemoryStore(), *(f"http://h{i}.a.com/" for i in range(5)))
+    assert ended is not None
+    assert ended.reason == "finished"

@@ -16,6 +16,7 @@ from collections import deque
 
 from nephila.frontier.batch import Snapshot
 from nephila.frontier.books import Books
+from nephila.frontier.farms import Farms
 from nephila.frontier.host import Host
 from nephila.types import Outcome, Settlement
 from nephila.url.parse import host_of
@@ -49,13 +50,21 @@ class Budgets:
         self._sites: dict[str, Site] = {}
         self._of: dict[int, Site] = {}
         self._aside: set[int] = set()
+        self._farms = Farms(books)
 
     @property
     def on(self) -> bool:
         return self._books.config.site_pages > 0
 
+    @property
+    def waits(self) -> bool:
+        """Hosts are set aside."""
+        return bool(self._aside or self._farms.aside)
+
     def load(self, snapshot: Snapshot) -> None:
         """What the sites have given before, and who links to them."""
+        if self._farms.on:
+            self._farms.load(snapshot.sites()[0])
         if self.on:
             hosts, links = snapshot.sites()
             for id, origin, pages in hosts:
@@ -110,7 +119,11 @@ class Budgets:
 
     def holds(self, host: Host) -> bool:
         """The site has no room: the host is set aside. Not while another site's robots.txt is waited for there."""
-        if not self.on or host.extra or host.waiters:
+        if host.extra or host.waiters:
+            return False
+        if self._farms.holds(host):
+            return True
+        if not self.on:
             return False
         site = self._site(host.id, host.origin)
         if self._room(site) > 0:
@@ -125,14 +138,20 @@ class Budgets:
         return True
 
     def is_aside(self, id: int) -> bool:
-        return id in self._aside
+        return id in self._aside or id in self._farms.aside
 
     def urls_aside(self) -> int:
         """How many queued URLs wait for the budgets of their sites, and for nothing else."""
-        return sum(map(self._queued, self._aside))
+        return sum(map(self._queued, self._aside | self._farms.aside.keys()))
 
     def text(self) -> str:
-        """Which sites are over budget and how much waits, the longest queues first."""
+        """What the sites that are over budget have given, or have too many of, and how much waits."""
+        pages = self._pages_text() if any(map(self._queued, self._aside)) else ""
+        hosts = self._farms.text(self._queued) if any(map(self._queued, self._farms.aside)) else ""
+        return "; ".join(filter(None, (pages, hosts)))
+
+    def _pages_text(self) -> str:
+        """The longest queues first."""
         waiting = [(sum(map(self._queued, self._aside & {*site.aside})), site) for site in self._sites.values()]
         waiting = [(urls, site) for urls, site in waiting if urls]
         first = heapq.nlargest(NAMED_MAX, waiting, key=lambda one: one[0])

@@ -47,7 +47,7 @@ class Ending:
         if not books.queued:
             asked = any((h.extra or h.robots_row or h.waking) and not h.verdict for h in books.by_id.values())
             return None if asked else Ended("finished", "every admitted URL has its outcome")
-        if self._budgets.on and books.heap.next_due() is not None:
+        if self._budgets.waits and books.heap.next_due() is not None:
             return None  # somebody can go on: no need to count those who cannot
         waiting = sum(h.queued for h in books.parked)
         aside = self._budgets.urls_aside()

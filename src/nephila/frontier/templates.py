@@ -42,13 +42,17 @@ PATIENCE = 1_000
 """Watched pages after which a form that leads to others nobody has come to is dry all the same."""
 ALONE_MAX = 8
 """Sets of parameters of one path that are counted alone in any case."""
+SETS_MAX = 64
+"""Of those that are remembered to find out whether they are combined freely."""
+BODIES_MAX = 4_096
+"""Bodies of one host that came again."""
 SAMPLES_MAX = 3
 PROBES_MAX = 5
 """Requests for a name that nobody has, per host."""
 TWINS, TWINS_GROW = 3, 4
 """Pages with the bytes of another one before a host is probed, and how many times as many before the next time."""
-STALE_YOUNG = 6
-"""Stale pages, among the last eight that were watched of forms with few pages, before a host is probed."""
+STALE_MANY = 6
+"""Stale pages, among the last eight that were watched of a form, or of those with few pages, before a host is probed."""
 YOUNG_EVERY = 16
 """Of forms that have few pages, one in so many is watched."""
 NAME_LENGTH = 25
@@ -73,7 +77,7 @@ class Watch(NamedTuple):
 class Site:
     """What is known of one host."""
 
-    __slots__ = ("asked", "forms", "pages", "probes", "queries", "soft", "twins", "twins_next")
+    __slots__ = ("asked", "bodies", "forms", "pages", "probes", "queries", "soft", "twins", "twins_next")
 
     def __init__(self) -> None:
         self.forms: dict[str, Novelty] = {}
@@ -85,6 +89,22 @@ class Site:
         """forms for which a probe was made"""
         self.soft: tuple[int, ...] = ()
         """sketches (as one number each) of what the host says for names that nobody has"""
+        self.bodies: set[int] = set()
+
+    def sets(self, together: str) -> list[str]:
+        """Forms of the path that `together` stands for, as far as they are counted alone."""
+        if together not in self.queries and len(self.queries) >= FORMS_MAX:
+            return []
+        return self.queries.setdefault(together, [])
+
+    def again(self, digest: str) -> bool:
+        """A body that was met before, perhaps on another host: mirrors are no traps. From its second time here on it is a twin."""
+        number = hash(digest)
+        if number in self.bodies:
+            return True
+        if len(self.bodies) < BODIES_MAX:
+            self.bodies.add(number)
+        return False
 
 
 class Templates:
@@ -147,7 +167,9 @@ class Templates:
 
     def _count(self, host: Host, site: Site, row: Row, s: Settlement, watch: Watch) -> None:
         form, novelty, watched, _ = watch
-        twin = bool(s.record and s.record.same_as)
+        if s.reason == "soft_404":  # it proves nothing about the pages that are there
+            return
+        twin = bool(s.record and s.record.same_as and site.again(s.record.digest))
         young = novelty.pages < self._free
         novelty.pages += 1
         site.pages += 1
@@ -155,8 +177,8 @@ class Templates:
         if row.kind not in _PAGES:
             novelty.mark(twin)
             return
+        judge = self._rest(site) if young else novelty
         if watched:
-            judge = self._rest(site) if young else novelty
             before = len(judge.known)
             stale = judge.watch(s.sketch, twin)
             self._known += len(judge.known) - before
@@ -165,7 +187,7 @@ class Templates:
             self._judge(host, form, novelty)
             self._forget_some(host.id)
         if watched or twin:
-            self._doubt(site, form, row)
+            self._doubt(site, form, row, judge)
 
     def _sample(self, site: Site, novelty: Novelty, form: str, host: Host, row: Row, links: list[NewLink]) -> None:
         """A stale page: an example, and what it leads to that its own form is not."""
@@ -206,18 +228,13 @@ class Templates:
 
     # --- pages that were not found ----------------------------------------------------------------------------------
 
-    def _doubt(self, site: Site, form: str, row: Row) -> None:
+    def _doubt(self, site: Site, form: str, row: Row, judge: Novelty) -> None:
         """Does what was met give reason to ask for a name that nobody has?"""
-        if "soft_404" not in self._on or site.probes >= PROBES_MAX:
+        if "soft_404" not in self._on or site.probes >= PROBES_MAX or form in site.asked:
             return
-        rest = site.forms.get(_REST)
-        stale = rest is not None and (rest.recent & 0xFF).bit_count() >= STALE_YOUNG
-        if site.twins < site.twins_next and not stale:
-            return
-        site.twins_next = max(site.twins, site.twins_next) * TWINS_GROW
-        if rest is not None:
-            rest.recent = 0
-        if form in site.asked:
+        if site.twins >= site.twins_next:
+            site.twins_next = site.twins * TWINS_GROW
+        elif (judge.recent & 0xFF).bit_count() < STALE_MANY:
             return
         site.asked.add(form)
         site.probes += 1
@@ -247,7 +264,7 @@ class Templates:
         form = template(url)
         if form in site.forms:
             return form
-        if (together := combined(form)) and _crossed(site.queries.setdefault(together, []), form):
+        if (together := combined(form)) and _crossed(site.sets(together), form):
             return together
         if len(site.forms) < FORMS_MAX:
             return form
@@ -268,11 +285,10 @@ class Templates:
 def _crossed(forms: list[str], form: str) -> bool:
     """The parameters of one path are combined freely, as filters are: there are more sets of names than names. Each set by itself
     would come to its end too late. Else the form joins those that are counted alone."""
-    if len(forms) >= ALONE_MAX and len(forms) > len(
-        {name for one in forms for name in one.partition("?")[2].split(",")}
-    ):
+    names = {name for one in forms for name in one.partition("?")[2].split(",")}
+    if len(forms) >= max(ALONE_MAX, len(names) + 1):
         return True
-    if len(forms) < FORMS_MAX:
+    if len(forms) < SETS_MAX:
         forms.append(form)
     return False
 
