@@ -17,6 +17,7 @@ from nephila.config import Config, fields
 from nephila.db import TABLES
 from nephila.events import EVENTS
 from nephila.types import HOST_FAILURES, RETRYABLE
+from nephila.views.columns import TABLES as TABLES_OF_VIEWS
 
 ROOT = Path(__file__).parents[1]
 DOCS = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
@@ -79,6 +80,14 @@ def test_every_column_is_in_the_docs(table: str, names: list[str]) -> None:
     section = next((text for text in sections if re.search(rf"\b{table}\b", text.partition("\n")[0])), "")
     assert section, f"docs/schema.md has no heading that names the table {table}"
     assert [name for name in names if not re.search(rf"`{name}`", section)] == []
+
+
+@pytest.mark.parametrize("table", TABLES_OF_VIEWS)
+def test_every_column_of_the_tables_is_in_the_docs(table: str) -> None:
+    """In its order, with its type and whether it may be empty."""
+    sections = dict(part.partition("\n")[::2] for part in DOCS["tables.md"].split("\n## ")[1:])
+    rows = re.findall(r"^\| `(\w+)` \| (\w+\??) \|", sections[table], re.MULTILINE)
+    assert rows == [(column.name, column.type + "?" * column.empty) for column in TABLES_OF_VIEWS[table]]
 
 
 def test_the_readmes_are_level() -> None:

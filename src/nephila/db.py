@@ -3,6 +3,11 @@
 The schema is a contract with users: any SQLite tool may query it (docs/schema.md has every column). Rooms that only read
 (`views`, `explain`, `status`) open it with `reader`; the only writer is `frontier.sqlite`. A fingerprint is stored as a
 signed 64-bit integer: fingerprint − 2⁶³. Times are Unix seconds, UTC.
+
+Ids ascend in the order of commit, so whoever follows a crawl finds what is new behind the highest id he knows; table `change`
+names the rows that changed in another way. Triggers write it, so that nobody has to remember; none of them fires when a URL
+is visited, which happens most. Whoever sets `url.state` to anything but done sets `rule` with it: that is what they look at.
+(docs/decisions/0039-tables-in-three-forms.md)
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ from pathlib import Path
 
 from nephila.errors import Damaged, JobError
 
-SCHEMA = 3
+SCHEMA = 4
 
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -56,6 +61,11 @@ CREATE TABLE archive (
   committed INTEGER NOT NULL DEFAULT 0, records INTEGER NOT NULL DEFAULT 0, closed INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE item (id INTEGER PRIMARY KEY, url INTEGER NOT NULL, round INTEGER NOT NULL, n INTEGER NOT NULL, value TEXT NOT NULL);
 CREATE INDEX item_url ON item (url);
+CREATE TABLE change (id INTEGER PRIMARY KEY, url INTEGER NOT NULL, visit INTEGER NOT NULL);
+CREATE TRIGGER url_change AFTER UPDATE OF url, kind, depth, parent, rule ON url
+  BEGIN INSERT INTO change (url, visit) VALUES (old.id, 0); END;
+CREATE TRIGGER visit_change AFTER UPDATE ON visit BEGIN INSERT INTO change (url, visit) VALUES (old.url, 0); END;
+CREATE TRIGGER visit_gone AFTER DELETE ON visit BEGIN INSERT INTO change (url, visit) VALUES (old.url, old.id); END;
 CREATE TABLE site_link (site TEXT NOT NULL, linker TEXT NOT NULL, PRIMARY KEY (site, linker)) WITHOUT ROWID;
 """
 

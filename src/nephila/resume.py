@@ -107,7 +107,7 @@ def apply(store: SqliteStore, new: Config, old: Config, scope: ScopeSpec, retry:
     if old.max_depth != new.max_depth:
         yield from _redepth(store, new.max_depth)
     if new.no_robots and not old.no_robots:
-        store.query("UPDATE url SET state = 'dropped' WHERE state = 'queued' AND kind = 'robots'")
+        store.query("UPDATE url SET state = 'dropped', rule = 0 WHERE state = 'queued' AND kind = 'robots'")
         retry = [*retry, "DENIED"]
     if retry:
         yield from _retry(store, retry)

@@ -51,15 +51,16 @@ def _bring_up(con: sqlite3.Connection) -> None:
         con.execute(f"DROP TABLE old_{name}")
     if "known" in texts:
         sqlite_known.rebuild(con)
-    indexes = {name for (name,) in con.execute("SELECT name FROM sqlite_schema WHERE type = 'index'")}
-    for name, text in _wanted("INDEX"):
-        if name not in indexes:
+    others = {name for (name,) in con.execute("SELECT name FROM sqlite_schema WHERE type IN ('index', 'trigger')")}
+    for name, text in (*_wanted("INDEX"), *_wanted("TRIGGER")):
+        if name not in others:
             con.execute(text)
 
 
 def _wanted(what: str) -> list[tuple[str, str]]:
-    """Name and text of the tables or indexes of today."""
-    texts = re.findall(rf"CREATE (?:UNIQUE )?{what} \w+[^;]+", db.TABLES)
+    """Name and text of the tables, indexes or triggers of today."""
+    body = r"(?s:.*?)\bEND" if what == "TRIGGER" else "[^;]+"
+    texts = re.findall(rf"CREATE (?:UNIQUE )?{what} \w+{body}", db.TABLES)
     return [(text.partition(f"{what} ")[2].split()[0], text) for text in texts]
 
 

@@ -92,7 +92,7 @@ def snapshot(con: sqlite3.Connection, seen: Any, tally: Tally, *, deep: bool) ->
         dict(con.execute("SELECT text, id FROM rule")),
         con.execute("SELECT domain, host_only, path, name, value, expires, secure, http_only FROM cookie").fetchall(),
         one(con, "SELECT coalesce(max(id), 0) FROM url"),
-        one(con, "SELECT coalesce(max(id), 0) FROM visit"),
+        one(con, "SELECT max((SELECT coalesce(max(id), 0) FROM visit), (SELECT coalesce(max(visit), 0) FROM change))"),
         dict(tally.outcomes),
         dict(tally.reasons),
         tally.outcomes.get("OK", 0),

@@ -30,7 +30,7 @@ def write(con: sqlite3.Connection, b: Batch) -> None:
     many("UPDATE url SET kind = ?, depth = ?, parent = ?, state = ?, rule = 0 WHERE id = ?", b.readmitted)
     _update(con, "url", ("state", "rule"), b.aside)
     many("UPDATE url SET due = ?, attempts = ?, unread = ? WHERE id = ?", b.retries)
-    many("UPDATE url SET state = 'dropped' WHERE id = ?", b.dropped)
+    many("UPDATE url SET state = 'dropped', rule = 0 WHERE id = ?", b.dropped)
     many("INSERT OR IGNORE INTO archive (file, worker, pid) VALUES (?, ?, ?)", b.opened)
     _write_visits(con, b)
     _update(con, "url", ("attempts", "visit"), b.done, "state = 'done', ")

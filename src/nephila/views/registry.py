@@ -52,12 +52,16 @@ class Order(NamedTuple):
 
 OPTIONS = {
     "compressed": Option("every record compressed by itself (zlib), for readers that expect it"),
+    "safe_cells": Option("an apostrophe before texts that a spreadsheet would run as a formula"),
+    "table": Option("these tables only: page, visit, link, item, host", "NAME[,…]"),
     "every": Option("every address that was met, with its state and its last outcome"),
 }
 
 VIEWS = {
     "mirror": View("nephila.views.mirror:export", "mirror", "the site as files that open from disk"),
     "jsonl": View("nephila.views.tables:export_jsonl", "visits.jsonl", "one JSON line per visit", stdout=True),
+    "csv": View("nephila.views.csvfiles:export", "csv", "the tables as CSV files", True, ("table", "safe_cells")),
+    "parquet": View("nephila.views.parquet:export", "parquet", "the tables as Parquet files", takes=("table",)),
     "tianwang": View(
         "nephila.views.tianwang:export", "pages.tianwang", "the pages as a Tianwang page store", True, ("compressed",)
     ),

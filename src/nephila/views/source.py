@@ -7,7 +7,7 @@ memory holds one batch. Pages fetched with a credential are left out unless its 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,7 @@ class Source:
     def visits(self) -> Iterator[Kept]:
         """Every visit of every round, in the order in which they were committed."""
         at = 0
-        while rows := self._rows(_VISITS, at):
+        while rows := self.rows(_VISITS, at):
             yield from self._seen(rows)
             at = rows[-1]["id"]
 
@@ -100,7 +100,7 @@ class Source:
         marks = ", ".join("?" * len(url_ids))
         query = f"""SELECT {_COLUMNS} FROM url u JOIN visit v ON v.id = u.visit {_ALSO}
           WHERE u.id IN ({marks}) AND u.url != '' ORDER BY v.id"""
-        yield from self._seen(self._rows(query, *url_ids))
+        yield from self._seen(self.rows(query, *url_ids))
 
     def pages(self) -> Iterator[Kept]:
         """The latest good answer of every URL that has one, in the order in which the URLs were found. Without what only
@@ -109,7 +109,7 @@ class Source:
         latest = _BACK.format(good="w.outcome = 'OK' AND w.length > 0")
         query = f"""SELECT {_COLUMNS} FROM url u CROSS JOIN visit v ON v.id = ({latest}) {_ALSO}
           WHERE u.id > ? AND u.visit > 0 AND u.kind NOT IN ('robots', 'login') ORDER BY u.id LIMIT {BATCH}"""
-        while rows := self._rows(query, at):
+        while rows := self.rows(query, at):
             yield from self._seen(rows)
             at = rows[-1]["url_id"]
 
@@ -118,8 +118,8 @@ class Source:
         at = 0
         query = f"""SELECT v.id, u.url, v.moved_to, v.access FROM visit v JOIN url u ON u.id = v.url
           WHERE v.id > ? AND v.outcome = 'MOVED' ORDER BY v.id LIMIT {BATCH}"""
-        while rows := self._rows(query, at):
-            yield from ((row["url"], row["moved_to"]) for row in rows if self._may_see(row))
+        while rows := self.rows(query, at):
+            yield from ((row["url"], row["moved_to"]) for row in rows if self.may_see(row["access"]))
             at = rows[-1]["id"]
 
     def addresses(self) -> Iterator[tuple[str, str, str]]:
@@ -129,22 +129,22 @@ class Source:
         query = f"""SELECT u.id, u.url, u.state, coalesce(v.outcome, '') AS outcome, coalesce(v.access, w.access, '') AS access
           FROM url u LEFT JOIN visit v ON v.id = u.visit LEFT JOIN url p ON p.id = u.parent LEFT JOIN visit w ON w.id = p.visit
           WHERE u.id > ? AND u.url != '' ORDER BY u.id LIMIT {BATCH}"""
-        while rows := self._rows(query, at):
-            yield from ((row["url"], row["state"], row["outcome"]) for row in rows if self._may_see(row))
+        while rows := self.rows(query, at):
+            yield from ((row["url"], row["state"], row["outcome"]) for row in rows if self.may_see(row["access"]))
             at = rows[-1]["id"]
 
     def seeds(self) -> list[str]:
         """The URLs the job began with, at most 1,000 of them."""
         return [
             row["url"]
-            for row in self._rows(
+            for row in self.rows(
                 "SELECT url FROM url WHERE parent = 0 AND kind = ? AND url != '' ORDER BY id LIMIT 1000", "page"
             )
         ]
 
     def items(self, kept: Kept) -> list[Any]:
         """What hooks returned for this visit."""
-        rows = self._rows("SELECT value FROM item WHERE url = ? AND round = ? ORDER BY n, id", kept.url_id, kept.round)
+        rows = self.rows("SELECT value FROM item WHERE url = ? AND round = ? ORDER BY n, id", kept.url_id, kept.round)
         return [msgspec.json.decode(row["value"]) for row in rows]
 
     def content(self, kept: Kept, limit: int = reader.CONTENT_MAX) -> Content:
@@ -170,31 +170,37 @@ class Source:
         holds = _BACK.format(good="w.digest = ? AND w.same_as = 0 AND w.length > 0")
         query = f"""SELECT a.file, v.offset, v.length FROM url u JOIN visit v ON v.id = ({holds}) JOIN archive a ON a.id = v.file
           WHERE u.id = ?"""
-        rows = self._rows(query, kept.digest, kept.same_as)
+        rows = self.rows(query, kept.digest, kept.same_as)
         return Place(self._path(rows[0]["file"]), rows[0]["offset"], rows[0]["length"]) if rows else None
 
     def left_out(self) -> dict[str, int]:
         """Credentials (their names, with a blank between) whose pages may not be seen → how many visits that are."""
-        rows = self._rows(
+        rows = self.rows(
             "SELECT access, count(*) AS count FROM visit WHERE access != '' GROUP BY access ORDER BY access"
         )
-        return {row["access"]: row["count"] for row in rows if not self._may_see(row)}
+        return {row["access"]: row["count"] for row in rows if not self.may_see(row["access"])}
 
     def check_access(self) -> None:
         """Raises ConfigError for a name that is none of this job's."""
-        rows = self._rows("SELECT DISTINCT access FROM visit WHERE access != ''")
+        rows = self.rows("SELECT DISTINCT access FROM visit WHERE access != ''")
         known = sorted({name for row in rows for name in row["access"].split()})
         for name in sorted(self._access.difference(known)):
             there = f"there are: {', '.join(known)}" if known else "nothing here was fetched with a credential"
             raise ConfigError(f"--with {name}: there is no such credential in {self.folder}; {there}")
 
     def _seen(self, rows: list[sqlite3.Row]) -> Iterator[Kept]:
-        return (Kept(*row) for row in rows if self._may_see(row))
+        return (Kept(*row) for row in rows if self.may_see(row["access"]))
 
-    def _may_see(self, row: sqlite3.Row) -> bool:
-        return not row["access"] or self._access.issuperset(row["access"].split())
+    def may_see(self, access: str) -> bool:
+        """Whether what was fetched with these credentials (`visit.access`) may be seen."""
+        return not access or self._access.issuperset(access.split())
 
-    def _rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
+    def read_text(self, read: Callable[[bytes], str]) -> None:
+        """From now on `read` makes every text of the database."""
+        self._con.text_factory = read
+
+    def rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
+        """The answer to a query; whoever asks for visits asks `may_see`, too."""
         try:
             return self._con.execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:

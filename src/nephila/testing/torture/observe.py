@@ -55,13 +55,13 @@ class Observed(msgspec.Struct, frozen=True):
 
     def query(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """Rows of crawl.db."""
-        return [tuple(row) for row in self.source._rows(sql, *values)]
+        return [tuple(row) for row in self.source.rows(sql, *values)]
 
 
 def observe(source: Source, place: Place, url: str) -> Observed:
     """What the crawl in `source` has of a URL: absolute, or a path on the case's host."""
     url = url if "://" in url else place.url(url)
-    rows = source._rows("SELECT id, state, attempts FROM url WHERE url = ?", url)
+    rows = source.rows("SELECT id, state, attempts FROM url WHERE url = ?", url)
     if not rows:
         return Observed(source, place, url)
     id, state, attempts = rows[0]
@@ -155,8 +155,8 @@ def folder_complaints(folder: Path) -> list[str]:
         if not line.isprintable():
             found.append(f"log.jsonl: {line[:100]!r} can steer a terminal")
     with Source(folder, decode) as source:
-        twice = source._rows("SELECT url, count(*) FROM visit GROUP BY url HAVING count(*) > 1")
-        nowhere = source._rows("SELECT url FROM url WHERE state = 'done' AND id NOT IN (SELECT url FROM visit)")
+        twice = source.rows("SELECT url, count(*) FROM visit GROUP BY url HAVING count(*) > 1")
+        nowhere = source.rows("SELECT url FROM url WHERE state = 'done' AND id NOT IN (SELECT url FROM visit)")
     return (
         found + [f"url {row[0]} has {row[1]} visits" for row in twice] + [f"{row[0]} is done, how?" for row in nowhere]
     )
