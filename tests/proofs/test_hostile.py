@@ -9,7 +9,7 @@ from benchmarks.hostile import Run
 
 @pytest.mark.long
 def test_good_sites_beside_twenty_hostile_hosts() -> None:
-    alone, beside = hostile.compare(rounds=3, pages=150)
+    alone, beside = hostile.compare(rounds=3, pages=300)
     assert min(one.asked for one in beside) > 100
     assert hostile.holds(alone, beside), hostile.report(alone, beside)
 
