@@ -77,6 +77,16 @@ def test_a_trap_comes_to_its_end_and_costs_no_good_page(name: str, order: str) -
     assert traps(run) or name == "grows by a slash"
 
 
+@pytest.mark.long
+def test_filters_met_depth_first_come_to_their_end() -> None:
+    """The worst order: the longest addresses first, most of them over empty lists, which prove nothing."""
+    maze = mazes.facets()
+    run = crawl(maze.site, order="dfs", max_pages=12_000)
+    lost, wasted = lost_and_wasted(maze, run)
+    assert (run.reason, lost) == ("finished", set())
+    assert wasted < 5_000
+
+
 @pytest.mark.parametrize("name", ["calendar", "sessions", "not_found", "grows by an escaped slash"])
 def test_without_rules_it_has_no_end(name: str) -> None:
     """What the rules are worth: the same site with all of them switched off."""

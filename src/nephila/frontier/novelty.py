@@ -28,6 +28,8 @@ COMMON_MIN = 8
 KNOWN_MAX = 16_384
 """Texts of one form; one that has said more is rich, and never judged again."""
 RARELY = 64
+OFTEN = ((3 / 4, 1), (1 / 2, 2), (1 / 8, 4), (0, RARELY))
+"""From this share of stale pages on, one page in so many is watched."""
 FED_MAX = 16
 
 
@@ -58,9 +60,8 @@ class Novelty:
             return False
         if self.watched < self.window:
             return True
-        stale = self.stale()
-        every = 1 if stale * 4 >= self.window * 3 else 4 if stale * 2 >= self.window else RARELY
-        return self.pages % every == 0
+        share = self.stale() / self.window
+        return self.pages % next(every for least, every in OFTEN if share >= least) == 0
 
     def watch(self, sketch: bytes, twin: bool) -> bool:
         """Take in a watched page. `twin`: its bytes were met before. True: it is stale."""
