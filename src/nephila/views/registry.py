@@ -69,6 +69,8 @@ VIEWS = {
         "nephila.views.tables:export_urls", "urls.txt", "the URLs of the pages kept, one per line", True, ("every",)
     ),
     "warc": View("nephila.views.warc:export", "all.warc.gz", "all records as one WARC file", stdout=True),
+    "cdxj": View("nephila.views.cdxj:export", "index.cdxj", "where every record lies, for replay tools", stdout=True),
+    "wacz": View("nephila.views.wacz:export", "crawl.wacz", "records, index, pages and their text as one file"),
 }
 
 

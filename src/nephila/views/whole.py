@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from nephila.errors import ConfigError
 
@@ -24,19 +25,25 @@ def write(blocks: Iterable[bytes], target: Path | None) -> int:
     that is a symbolic link."""
     if target is None:
         return _pour(blocks, sys.stdout.buffer)
+    with opened(target) as file:
+        return _pour(blocks, file)
+
+
+@contextmanager
+def opened(target: Path) -> Iterator[IO[bytes]]:
+    """A draft that becomes `target` at the end, and vanishes when something goes wrong."""
     if target.is_symlink():
         raise ConfigError(f"{target} is a symbolic link: give the name of a file")
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f".{target.name}.{os.getpid()}.part")
-    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    fd = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        with open(fd, "wb") as file:
-            count = _pour(blocks, file)
+        with open(fd, "w+b") as file:
+            yield file
         draft.replace(target)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
-    return count
 
 
 def _pour(blocks: Iterable[bytes], file: Any) -> int:
