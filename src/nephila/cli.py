@@ -246,9 +246,10 @@ def _export(args: argparse.Namespace) -> int:
         done = job.export_from(args.view, args.archives, args.to, chosen, lambda sentence: say(sentence, 0))
     else:
         done = job.export(args.view, args.dir, args.to, args.access, chosen)
-    if str(args.to) == "-":  # standard output holds the view and nothing else
-        return say(done, 0)
-    put(safe(done))
+    if str(args.to) != "-":
+        put(safe(done))
+    elif remarks := done.partition("; ")[2]:  # standard output holds the view and nothing else
+        say(remarks, 0)
     return 0
 
 

@@ -16,7 +16,7 @@ from nephila import cli
     ("args", "message"),
     [
         (["http://example.com/a b"], "contains a space"),
-        (["ftp://example.com/"], "only http:// and https:// are crawled"),
+        (["gopher://example.com/"], "only http://, https:// and ftp:// are crawled"),
         (["http://"], "has no host"),
         (["http://example.com:99999/"], "a port is a number from 1 to 65535"),
         (["http://example.com/", "--include", "(a"], "include: '(a' is not a regular expression"),

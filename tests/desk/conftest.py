@@ -58,6 +58,7 @@ class FakeJob:
     final: dict[str, Any] = field(default_factory=made_up_status)
     asked: list[Any] = field(default_factory=list)
     nobody: bool = False
+    remarks: str = ""
     answer: dict[str, Any] = field(default_factory=dict)
 
     def crawl(self, folder: Path, config: Any, *, note: Any, observe: Any = None, **rest: Any) -> Ending:
@@ -85,7 +86,7 @@ class FakeJob:
 
     def export(self, view: str, folder: Path, to: Path | None, access: list[str], chosen: dict[str, Any]) -> str:
         self.asked.append((view, folder, to, access, chosen))
-        return f"wrote {view}"
+        return f"wrote {view}{self.remarks}"
 
 
 @pytest.fixture

@@ -256,9 +256,13 @@ def test_export(job: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert tuple(capsys.readouterr()) == ("wrote urls\n", "")
 
 
-def test_export_to_standard_output_says_what_it_did_elsewhere(job: Any, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("remarks", "said"), [("", ""), ("; 3 left out; 2 lost", "nephila: 3 left out; 2 lost\n")])
+def test_export_to_standard_output_makes_only_remarks(
+    remarks: str, said: str, job: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job.remarks = remarks
     assert cli.main(["export", "jsonl", "x", "--to", "-"]) == 0
-    assert tuple(capsys.readouterr()) == ("", "nephila: wrote jsonl\n")
+    assert tuple(capsys.readouterr()) == ("", said)
 
 
 def _run(argv: list[str], **how: Any) -> subprocess.CompletedProcess[str]:

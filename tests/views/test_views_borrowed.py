@@ -156,7 +156,7 @@ def test_damage_is_told_and_the_rest_is_read(theirs: Path, tmp_path: Path, capsy
     out, err = capsys.readouterr()
     assert f"{A}/b" in out.splitlines()
     assert "theirs.warc.gz" in err
-    assert err.splitlines()[-1] == "nephila: 3 URLs in standard output"
+    assert len(err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

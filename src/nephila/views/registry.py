@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 class View(NamedTuple):
-    """One form of the log. `run` names its function, which takes a source and an order and returns a sentence; `default` is its
-    place below `views/`; `stdout`: it may also go to standard output (`--to -`); `takes`: names of `OPTIONS`."""
+    """One form of the log. `run` names its function, which takes a source and an order and returns a sentence (remarks, if any,
+    follow behind "; "); `default` is its place below `views/`; `stdout`: it may also go to standard output (`--to -`);
+    `takes`: names of `OPTIONS`."""
 
     run: str
     default: str
