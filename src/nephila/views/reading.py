@@ -2,35 +2,55 @@
 
 from __future__ import annotations
 
-from nephila.archive.reader import Content
+from typing import NamedTuple
+
 from nephila.config import Config
-from nephila.page.charset import decode
+from nephila.errors import Damaged
+from nephila.page import charset
 from nephila.page.reader import Reader
 from nephila.types import Body, Kind, Lease, Page, Request, Response, Timings
 from nephila.url.parse import resolve
 from nephila.views.source import Kept, Source
 
-_HIDDEN = frozenset({"noindex", "noarchive", "none"})
+_HIDING = frozenset({"noindex", "noarchive", "none"})
 _c = Config()
 _READ = Reader(page_bytes_max=_c.page_bytes_max, links_max=_c.links_max, sitemaps=True, resolve=resolve)
 
 
-def read(kept: Kept, found: Content) -> Page:
-    """A visit and its content as a page."""
+class Reading(NamedTuple):
+    """A page and its decoded bytes, at most `page_bytes_max` of them."""
+
+    page: Page
+    content: bytes
+
+    @property
+    def hidden(self) -> bool:
+        """The page asks not to be searched, or not to be shown from a copy: meta robots or X-Robots-Tag."""
+        return not _HIDING.isdisjoint(self.page.robots)
+
+
+def read(source: Source, kept: Kept) -> Reading:
+    """The page of a visit. Raises Damaged when it does not read back."""
+    found = source.content(kept, _c.page_bytes_max)
+    if found.problem and not found.content:
+        raise Damaged(f"the content of {kept.url} cannot be decoded ({found.problem})")
+    # Of FTP, the head is what was said on the control connection: the type is known from the row alone.
+    headers = found.headers if found.head.startswith(b"HTTP/") else [("content-type", kept.media_type)]
     size = Body(size=len(found.content))
     response = Response(
-        kept.url, kept.status, kept.protocol, found.head, found.headers, size, size, b"", kept.started, Timings(),
+        kept.url, kept.status, kept.protocol, found.head, headers, size, size, b"", kept.started, Timings(),
         truncated=kept.truncated,
     )  # fmt: skip
-    return _READ(Lease(0, Request(kept.url, Kind(kept.kind)), 0), response, found.content)
+    page = _READ(Lease(kept.url_id, Request(kept.url, Kind(kept.kind)), 0), response, found.content)
+    return Reading(page, found.content)
 
 
 def text(source: Source, kept: Kept) -> str:
     """What a reader sees of it, as plain text; "" of pages that ask not to be searched. Raises Damaged when it does not read back."""
-    found = source.content(kept, _c.page_bytes_max)
-    page = read(kept, found)
-    if page.robots & _HIDDEN:
+    reading = read(source, kept)
+    page = reading.page
+    if reading.hidden:
         return ""
     if page.document is not None:
         return str(page.document().to_text())
-    return decode(found.content, page.charset or kept.charset)[0] if page.media_type == "text/plain" else ""
+    return charset.decode(reading.content, page.charset or kept.charset)[0] if page.media_type == "text/plain" else ""

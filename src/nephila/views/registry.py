@@ -56,6 +56,7 @@ OPTIONS = {
     "safe_cells": Option("an apostrophe before texts that a spreadsheet would run as a formula"),
     "table": Option("these tables only: page, visit, link, item, host", "NAME[,…]"),
     "every": Option("every address that was met, with its state and its last outcome"),
+    "with_noindex": Option("take in pages that ask not to be indexed or kept for others (noindex, noarchive)"),
 }
 
 VIEWS = {
@@ -63,6 +64,10 @@ VIEWS = {
     "jsonl": View("nephila.views.tables:export_jsonl", "visits.jsonl", "one JSON line per visit", stdout=True),
     "csv": View("nephila.views.csvfiles:export", "csv", "the tables as CSV files", True, ("table", "safe_cells")),
     "parquet": View("nephila.views.parquet:export", "parquet", "the tables as Parquet files", takes=("table",)),
+    "text": View("nephila.views.text:export_text", "text.jsonl", "what the pages say", True, ("with_noindex",)),
+    "markdown": View(
+        "nephila.views.text:export_markdown", "markdown", "what the pages say, as Markdown", True, ("with_noindex",)
+    ),
     "tianwang": View(
         "nephila.views.tianwang:export", "pages.tianwang", "the pages as a Tianwang page store", True, ("compressed",)
     ),
