@@ -97,7 +97,9 @@ def _article(words: Words) -> tuple[str, str]:
 def _news(words: Words) -> tuple[str, str]:
     """As many news sites write: no tag says what it is, paragraphs are divided by <br>."""
     title, texts = words.sentence(5), _paragraphs(words, 3, 9)
-    return f"<div class=a1><div class=t>{title}</div><div class=c>{'<br><br>'.join(texts)}</div></div>", " ".join([title, *texts])
+    return f"<div class=a1><div class=t>{title}</div><div class=c>{'<br><br>'.join(texts)}</div></div>", " ".join(
+        [title, *texts]
+    )
 
 
 def _forum(words: Words) -> tuple[str, str]:
@@ -128,7 +130,7 @@ def _short(words: Words) -> tuple[str, str]:
 
 
 def _manual(words: Words) -> tuple[str, str]:
-    parts = [(words.sentence(3), words.paragraph(3), "x = f(%d)" % words.few(1, 99)) for _ in range(6)]
+    parts = [(words.sentence(3), words.paragraph(3), f"x = f({words.few(1, 99)})") for _ in range(6)]
     body = "".join(f"<section><h2>{h}</h2><p>{t}</p><pre>{c}</pre></section>" for h, t, c in parts)
     return f"<main>{body}</main>", " ".join(" ".join(part) for part in parts)
 

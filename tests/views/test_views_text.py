@@ -62,12 +62,17 @@ def test_a_list_without_a_dense_part_is_kept_whole_but_for_its_furniture(job: An
         entries = "".join(f"<li>entry {n}.{i}</li>" for i in range(30))
         job.page(f"{H}/{n}", f"<title>l</title><div>MENU</div><ul>{entries}</ul><div>FOOTER</div>")
     text = made("text", job, tmp_path / "t.jsonl")[0]["text"]
-    assert [line for line in ("entry 0.0", "entry 0.29", "MENU", "FOOTER") if line in text] == ["entry 0.0", "entry 0.29"]
+    assert [line for line in ("entry 0.0", "entry 0.29", "MENU", "FOOTER") if line in text] == [
+        "entry 0.0",
+        "entry 0.29",
+    ]
 
 
 def test_one_page_under_many_addresses_is_not_taken_for_furniture(job: Any, tmp_path: Path) -> None:
     for n in range(8):
-        job.page(f"{H}/p?session={n}", f"<!-- {n} --><title>t</title><p>The same article under every address, you see.</p>")
+        job.page(
+            f"{H}/p?session={n}", f"<!-- {n} --><title>t</title><p>The same article under every address, you see.</p>"
+        )
     assert {row["text"] for row in made("text", job, tmp_path / "t.jsonl")} == {
         "The same article under every address, you see."
     }
@@ -98,7 +103,10 @@ def test_title_author_and_date(job: Any, tmp_path: Path) -> None:
         f"<html lang=en><title>A title</title><script type=application/ld+json>{json.dumps(said)}</script>"
         "<meta property='article:published_time' content='2021-02-03T04:05:06Z'><p>Words.</p>",
     )
-    job.page(f"{H}/b", f"<title>乙</title><meta name=author content='王小明'><p>发布时间：2020年3月5日 来源：某报</p><p>{CHINESE}</p>")
+    job.page(
+        f"{H}/b",
+        f"<title>乙</title><meta name=author content='王小明'><p>发布时间：2020年3月5日 来源：某报</p><p>{CHINESE}</p>",
+    )
     job.page(f"{H}/c", "<title>c</title><p>Read in the year 2999-01-01, or on 2020-13-45.</p>")
     rows = made("text", job, tmp_path / "t.jsonl")
     assert [(row["title"], row["author"], row["date"]) for row in rows] == [

@@ -52,7 +52,7 @@ class Article(NamedTuple):
     date: str
     language: str
     text: str
-    body: Element | None
+    body: Element | Document | None
 
     def markdown(self) -> str:
         return _plain(self.body.to_markdown()) if self.body is not None else self.text
@@ -90,7 +90,7 @@ def of(reading: Reading, kept: Kept, furniture: frozenset[int] = frozenset()) ->
     )
 
 
-def own(tree: Document, furniture: frozenset[int]) -> Element:
+def own(tree: Document, furniture: frozenset[int]) -> Element | Document:
     """The part of the page that is its own: without blocks that are furniture and without what never shows. If that leaves
     nothing, this is a page that was kept under many addresses, and nothing is taken out."""
     for element in tree.select(_NEVER):
@@ -102,7 +102,7 @@ def own(tree: Document, furniture: frozenset[int]) -> Element:
                 element.decompose()
     for element in tree.select('a[href^="javascript:" i], a[href^="data:" i], img[src^="data:" i]'):
         element.unwrap()
-    return tree.select_one("body") or tree.root
+    return tree.select_one("body") or tree
 
 
 def language_of(text: str) -> str:
@@ -160,5 +160,3 @@ def _names(value: Any) -> Iterator[str]:
             name = one.get("name") if isinstance(one, dict) else one
             if isinstance(name, str) and name.strip():
                 yield name
-
-
