@@ -75,9 +75,9 @@ def of(reading: Reading, kept: Kept, furniture: frozenset[int] = frozenset()) ->
     said = tree.article()
     author, published = _author(tree, said.byline or ""), _structured_date(tree, kept)
     body = own(tree, furniture)
-    main = body.main_content()
-    text, whole = (_plain(main.to_text()) if main is not None else ""), _plain(body.to_text())
-    if main is None or len(text) < _SHARE_MIN * len(whole):
+    main: Element | Document = body.main_content() or body
+    text, whole = _plain(main.to_text()), _plain(body.to_text())
+    if len(text) < _SHARE_MIN * len(whole):
         main, text = body, whole
     main.resolve_links(page.links.base if page.links is not None else kept.url)
     return Article(
