@@ -16,7 +16,8 @@ BIN := $(VENV)/bin
 
 # Debian package and a file that is there when it is installed: what tests and benchmarks use beside Python.
 SYSTEM_PARTS := nginx:/usr/sbin/nginx wget:/usr/bin/wget wget2:/usr/bin/wget2 openssl:/usr/bin/openssl iproute2:/bin/ip \
-  python3-doc:/usr/share/doc/python3/html/index.html postgresql-doc-15:/usr/share/doc/postgresql-doc-15/html/index.html
+  python3-doc:/usr/share/doc/python3/html/index.html postgresql-doc-15:/usr/share/doc/postgresql-doc-15/html/index.html \
+  postgresql-15:/usr/lib/postgresql/15/bin/postgres
 
 .PHONY: help
 help: ## list these targets
@@ -42,7 +43,7 @@ conformance: $(VENV)/.installed-test ## the public test corpora, and a table of 
 	@$(BIN)/python -m pytest -q tests/conformance $(ARGS)
 
 .PHONY: test-long
-test-long: SYSTEM_PARTS += chromium:/usr/bin/chromium
+test-long: SYSTEM_PARTS += chromium:/usr/bin/chromium mariadb-server:/usr/sbin/mariadbd
 test-long: $(VENV)/.installed-test system-parts ## the long tests: kills, soaks, whole sites
 	@$(BIN)/python -m pytest -q --long -m long $(ARGS)
 

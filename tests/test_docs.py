@@ -18,6 +18,7 @@ from nephila.db import TABLES
 from nephila.events import EVENTS
 from nephila.types import HOST_FAILURES, RETRYABLE
 from nephila.views.columns import TABLES as TABLES_OF_VIEWS
+from nephila.views.sql_tables import JOB
 
 ROOT = Path(__file__).parents[1]
 DOCS = {path.name: path.read_text() for path in sorted((ROOT / "docs").glob("*.md"))}
@@ -88,6 +89,11 @@ def test_every_column_of_the_tables_is_in_the_docs(table: str) -> None:
     sections = dict(part.partition("\n")[::2] for part in DOCS["tables.md"].split("\n## ")[1:])
     rows = re.findall(r"^\| `(\w+)` \| (\w+\??) \|", sections[table], re.MULTILINE)
     assert rows == [(column.name, column.type + "?" * column.empty) for column in TABLES_OF_VIEWS[table]]
+
+
+def test_every_column_of_table_job_is_in_the_docs() -> None:
+    section = DOCS["tables.md"].partition("\nTable `job`")[2]
+    assert re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE) == [column.name for column in JOB.columns]
 
 
 def test_the_readmes_are_level() -> None:

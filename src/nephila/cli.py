@@ -246,7 +246,7 @@ def _export(args: argparse.Namespace) -> int:
         done = job.export_from(args.view, args.archives, args.to, chosen, lambda sentence: say(sentence, 0))
     else:
         done = job.export(args.view, args.dir, args.to, args.access, chosen)
-    if str(args.to) != "-":
+    if args.to != "-":
         put(safe(done))
     elif remarks := done.partition("; ")[2]:  # standard output holds the view and nothing else
         say(remarks, 0)

@@ -78,22 +78,22 @@ def forget(folder: Path, what: str, reason: str, really: Callable[[Forgotten], b
 
 
 def export(
-    view: str, folder: Path, to: Path | None, access: Iterable[str] = (), chosen: Mapping[str, Any] | None = None
+    view: str, folder: Path, to: str = "", access: Iterable[str] = (), chosen: Mapping[str, Any] | None = None
 ) -> str:
     """Make a view of the job; see `views.registry.export`. Returns one sentence about what was written."""
-    from nephila import trouble
+    from nephila import lock, trouble
     from nephila.fetch.decode import decode
     from nephila.views import registry
 
     with trouble.told(folder):
-        return registry.export(view, folder, str(to) if to is not None else "", decode, frozenset(access), chosen)
+        return registry.export(view, folder, to, decode, frozenset(access), chosen, lambda: lock.is_held(folder))
 
 
 def export_from(
-    view: str, files: Sequence[Path], to: Path | None, chosen: Mapping[str, Any], complain: Callable[[str], object]
+    view: str, files: Sequence[Path], to: str, chosen: Mapping[str, Any], complain: Callable[[str], object]
 ) -> str:
     """Make a view of archives of other programs; see `views.registry.export_from`."""
     from nephila.fetch.decode import decode
     from nephila.views import registry
 
-    return registry.export_from(view, files, str(to) if to is not None else "", decode, chosen, complain)
+    return registry.export_from(view, files, to, decode, chosen, complain)

@@ -92,6 +92,18 @@ class JobLock:
         return f"{self.folder} is in use by {who}: wait for it, or end it with `nephila stop {self.folder}`"
 
 
+def is_held(folder: Path) -> bool:
+    """Whether a process has the right to write in `folder` now. Who waits for it is not disturbed."""
+    try:
+        descriptor = os.open(folder / "lock", os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _flock(descriptor, 0.0, fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
+
+
 @contextmanager
 def lock_archive(path: Path, pid: int, wait_s: float = LOCK_WAIT_S) -> Iterator[bool]:
     """Hold the lock of an archive file that a dead front left open; `pid` is the worker recorded for it. False: no such
@@ -162,12 +174,12 @@ def read(folder: Path) -> dict[str, Any] | None:
         return None
 
 
-def _flock(descriptor: int, wait_s: float) -> bool:
+def _flock(descriptor: int, wait_s: float, kind: int = fcntl.LOCK_EX) -> bool:
     """Take the lock within `wait_s`. OSError of a file system that has no locks is a JobError."""
     deadline = time.monotonic() + wait_s
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
             return True
         except BlockingIOError:
             if time.monotonic() >= deadline:

@@ -170,7 +170,7 @@ def build_export() -> argparse.ArgumentParser:
         help="in place of DIR: an archive of any crawler (WARC, ARC, Tianwang, WACZ, or a folder of them; may be repeated)",
     )
     parser.add_argument(
-        "--to", metavar="X", type=Path, help="file or folder to write (default: its place in DIR/views)"
+        "--to", metavar="X", default="", help="file, folder or database to write to (default: its place in DIR/views)"
     )
     parser.add_argument(
         "--with",

@@ -250,9 +250,12 @@ def test_a_refused_request_is_an_error(job: Any, capsys: pytest.CaptureFixture[s
 
 def test_export(job: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        cli.main(["export", "urls", "x", "--to", "y", "--every", "--with", "basic@a.example", "--with", "cookies"]) == 0
+        cli.main(
+            ["export", "urls", "x", "--to", "kind://a//b", "--every", "--with", "basic@a.example", "--with", "cookies"]
+        )
+        == 0
     )
-    assert job.asked == [("urls", Path("x"), Path("y"), ["basic@a.example", "cookies"], {"every": True})]
+    assert job.asked == [("urls", Path("x"), "kind://a//b", ["basic@a.example", "cookies"], {"every": True})]
     assert tuple(capsys.readouterr()) == ("wrote urls\n", "")
 
 

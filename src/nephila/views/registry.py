@@ -38,11 +38,12 @@ class Option(NamedTuple):
 
 class Order(NamedTuple):
     """What is wanted of a view. `target` None: standard output. `to`: as it was given, for views that are no files; `chosen`:
-    the options that were given, by name."""
+    the options that were given, by name; `running`: whether the job is being crawled now."""
 
     target: Path | None
     to: str
     chosen: Mapping[str, Any]
+    running: Callable[[], bool] = lambda: False
 
     @property
     def path(self) -> Path:
@@ -55,6 +56,7 @@ OPTIONS = {
     "compressed": Option("every record compressed by itself (zlib), for readers that expect it"),
     "safe_cells": Option("an apostrophe before texts that a spreadsheet would run as a formula"),
     "table": Option("these tables only: page, visit, link, item, host", "NAME[,…]"),
+    "follow": Option("go on while the crawl runs, and end with it"),
     "every": Option("every address that was met, with its state and its last outcome"),
     "with_noindex": Option("take in pages that ask not to be indexed or kept for others (noindex, noarchive)"),
 }
@@ -67,6 +69,9 @@ VIEWS = {
     "text": View("nephila.views.text:export_text", "text.jsonl", "what the pages say", True, ("with_noindex",)),
     "markdown": View(
         "nephila.views.text:export_markdown", "markdown", "what the pages say, as Markdown", True, ("with_noindex",)
+    ),
+    "sql": View(
+        "nephila.views.sql:export", "tables.db", "the tables in SQLite, PostgreSQL, MariaDB", takes=("table", "follow")
     ),
     "tianwang": View(
         "nephila.views.tianwang:export", "pages.tianwang", "the pages as a Tianwang page store", True, ("compressed",)
@@ -87,6 +92,7 @@ def export(
     decode: Decode,
     access: frozenset[str] = frozenset(),
     chosen: Mapping[str, Any] | None = None,
+    running: Callable[[], bool] = lambda: False,
 ) -> str:
     """Make view `name` of the job in `folder`; `to` is a path, `-`, or "" for its usual place. Returns a sentence.
 
@@ -98,7 +104,7 @@ def export(
     with Source(folder, decode, access) as source:
         source.check_access()
         left_out = source.left_out()
-        return _function(view)(source, _order(view, folder / "views", to, chosen)) + _said(left_out)
+        return _function(view)(source, _order(view, folder / "views", to, chosen, running)) + _said(left_out)
 
 
 def export_from(
@@ -129,8 +135,14 @@ def _view(name: str, to: str, chosen: Mapping[str, Any] | None) -> View:
     return view
 
 
-def _order(view: View, usual: Path, to: str, chosen: Mapping[str, Any] | None) -> Order:
-    return Order(None if to == "-" else Path(to) if to else usual / view.default, to, chosen or {})
+def _order(
+    view: View,
+    usual: Path,
+    to: str,
+    chosen: Mapping[str, Any] | None,
+    running: Callable[[], bool] = lambda: False,
+) -> Order:
+    return Order(None if to == "-" else Path(to) if to else usual / view.default, to, chosen or {}, running)
 
 
 def _function(view: View) -> Callable[[Source, Order], str]:

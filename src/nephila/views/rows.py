@@ -48,6 +48,7 @@ _CHAIN = """WITH RECURSIVE chain (id) AS (SELECT visit FROM url WHERE id IN (SEL
 _HOSTS = """
 SELECT origin, ip, pages, bytes, robots_state, robots_status, robots_fetched, nullif(crawl_delay, -1), verdict, id
 FROM host WHERE {where} ORDER BY id LIMIT """ + str(BATCH)
+_ANY = (1 << 63) - 1
 _THESE = "IN (SELECT value FROM json_each(?))"
 _STARTED, _ROBOTS_FETCHED = 4, 6
 _VISIT_WIDTH, _HOST_WIDTH, _PAGE_WIDTH = 25, 9, 10
@@ -148,9 +149,9 @@ class Rows:
         """The next few addresses behind id `after`; None: there are no more."""
         return self._pages("u.id > ? AND u.id <= ?", after, upto)
 
-    def pages_of(self, url_ids: Sequence[int]) -> Some | None:
-        """Some addresses, at most `BATCH`; None: there are none."""
-        return self._pages(f"u.id {_THESE}", json.dumps(url_ids))
+    def pages_of(self, url_ids: Sequence[int], upto: int = _ANY) -> Some | None:
+        """Some addresses, at most `BATCH`, with ids up to `upto`; None: there are none."""
+        return self._pages(f"u.id {_THESE} AND u.id <= ?", json.dumps(url_ids), upto)
 
     def _pages(self, where: str, *values: Any) -> Some | None:
         found = self.query(_PAGES.format(where=where), *values)
@@ -165,9 +166,9 @@ class Rows:
         """The next few origins behind id `after`; None: there are no more."""
         return self._hosts("id > ? AND id <= ?", after, upto)
 
-    def hosts_of(self, url_ids: Sequence[int]) -> Some | None:
-        """The origins of some addresses."""
-        return self._hosts(f"id IN (SELECT host FROM url WHERE id {_THESE})", json.dumps(url_ids))
+    def hosts_of(self, url_ids: Sequence[int], upto: int) -> Some | None:
+        """The origins of some addresses, at most `BATCH`, with ids up to `upto`; None: there are none."""
+        return self._hosts(f"id IN (SELECT host FROM url WHERE id {_THESE}) AND id <= ?", json.dumps(url_ids), upto)
 
     def _hosts(self, where: str, *values: Any) -> Some | None:
         found = self.query(_HOSTS.format(where=where), *values)
@@ -180,6 +181,8 @@ class Rows:
 
     def changed(self, after: int, upto: int) -> tuple[list[int], int]:
         """(ids of addresses to be read anew, each once; the highest mark among them) of the next few changes."""
+        if after >= upto:
+            return [], upto
         found = self.query(
             f"SELECT id, url FROM change WHERE id > ? AND id <= ? ORDER BY id LIMIT {BATCH}", after, upto
         )

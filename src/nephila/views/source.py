@@ -78,7 +78,7 @@ class Source:
         files: Mapping[str, Path] | None = None,
     ) -> None:
         """`files`: where archive files lie that are not in the job's folder, by their names in the database."""
-        self.folder, self._decode, self._access, self._files = folder, decode, access, files or {}
+        self.folder, self._decode, self.access, self._files = folder, decode, access, files or {}
         self._con = db.reader(folder)
         self._con.row_factory = sqlite3.Row
 
@@ -184,7 +184,7 @@ class Source:
         """Raises ConfigError for a name that is none of this job's."""
         rows = self.rows("SELECT DISTINCT access FROM visit WHERE access != ''")
         known = sorted({name for row in rows for name in row["access"].split()})
-        for name in sorted(self._access.difference(known)):
+        for name in sorted(self.access.difference(known)):
             there = f"there are: {', '.join(known)}" if known else "nothing here was fetched with a credential"
             raise ConfigError(f"--with {name}: there is no such credential in {self.folder}; {there}")
 
@@ -193,7 +193,7 @@ class Source:
 
     def may_see(self, access: str) -> bool:
         """Whether what was fetched with these credentials (`visit.access`) may be seen."""
-        return not access or self._access.issuperset(access.split())
+        return not access or self.access.issuperset(access.split())
 
     def read_text(self, read: Callable[[bytes], str]) -> None:
         """From now on `read` makes every text of the database."""
