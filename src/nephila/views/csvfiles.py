@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -49,21 +49,26 @@ def _write(folder: Folder, name: str, lines: Iterable[bytes]) -> int:
 
 
 def _lines(name: str, rows: Iterable[Row], safe: bool) -> Iterator[bytes]:
-    """The table as lines, ended by CRLF."""
+    """The table as lines."""
     shape = columns.TABLES[name]
+    odd = [(n, cell) for n, column in enumerate(shape) if (cell := _CELLS.get(column.type))]
+
+    def cells() -> Iterator[list[Any]]:
+        for row in rows:
+            written = list(row)
+            for n, cell in odd:
+                written[n] = cell(row[n])
+            yield written
+
+    return records([column.name for column in shape], cells(), safe)
+
+
+def records(names: Sequence[str], rows: Iterable[Sequence[Any]], safe: bool) -> Iterator[bytes]:
+    """A CSV file: the line of names, then the rows, each ended by CRLF. `safe`: texts cannot be taken for formulas."""
     line = _Line()
     writer = csv.writer(line)
-    cells: list[Callable[[Any], Any] | None] = [_CELLS.get(column.type) for column in shape]
-    if safe:
-        cells = [_inert if column.type == "text" else cell for column, cell in zip(shape, cells, strict=True)]
-    odd = [(n, cell) for n, cell in enumerate(cells) if cell]
-    writer.writerow([column.name for column in shape])
-    yield line.taken()
-    for row in rows:
-        written = list(row)
-        for n, cell in odd:
-            written[n] = cell(row[n])
-        writer.writerow(written)
+    for row in itertools.chain([names], rows):
+        writer.writerow([_inert(cell) if isinstance(cell, str) else cell for cell in row] if safe else row)
         yield line.taken()
 
 

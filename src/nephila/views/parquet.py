@@ -8,20 +8,16 @@ file's worth. The folder is made beside the target and put into its place when i
 from __future__ import annotations
 
 import io
-import os
-import re
-import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from nephila.errors import ConfigError
 from nephila.views import columns
 from nephila.views.folder import Folder
 from nephila.views.registry import Order
+from nephila.views.replaced import replaced
 from nephila.views.rows import Row, Rows
 from nephila.views.source import Source
 
@@ -48,7 +44,7 @@ def export(source: Source, order: Order) -> str:
     """All tables, or those of `--table`, in place of what an earlier export has left there."""
     rows = Rows(source)
     ends = rows.ends()
-    with _replaced(order.path.absolute()) as draft, Folder(draft) as folder:
+    with replaced(order.path.absolute(), columns.TABLES, "Parquet export") as draft, Folder(draft) as folder:
         counts = {name: _Table(folder, name).write(rows.table(name, ends)) for name in columns.wanted(order.chosen)}
     return rows.told(counts, order.path)
 
@@ -122,46 +118,3 @@ def _array(values: tuple[Any, ...], type: Any) -> Any:
         micros = [None if moment is None else (moment - _EPOCH) // _MICROSECOND for moment in values]
         return arrow.Array(micros, type=_TYPES["number"]).cast(type)
     return arrow.Array(values, type=type)
-
-
-@contextmanager
-def _replaced(target: Path) -> Iterator[Path]:
-    """A folder to fill, which then takes the place of `target`. Raises ConfigError when something else is there."""
-    _refuse_others(target)
-    for left in _drafts(target):
-        shutil.rmtree(left, ignore_errors=True)
-    draft, old = (target.with_name(f".{target.name}.{os.getpid()}.{end}") for end in ("part", "old"))
-    try:
-        yield draft
-        if target.exists():
-            target.rename(old)
-        draft.rename(target)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _refuse_others(target: Path) -> None:
-    if target.is_symlink() or (target.exists() and not target.is_dir()):
-        raise ConfigError(f"{target} is not a folder of its own: give another --to")
-    if target.is_dir() and (others := {path.name for path in target.iterdir()}.difference(columns.TABLES)):
-        raise ConfigError(f"{target} holds what is no Parquet export ({min(others)}): give another --to")
-
-
-def _drafts(target: Path) -> Iterator[Path]:
-    """What killed exports have left beside the target."""
-    if target.parent.is_dir():
-        for path in target.parent.iterdir():
-            found = re.fullmatch(rf"\.{re.escape(target.name)}\.(\d+)\.(?:part|old)", path.name)
-            if found and not _runs(int(found[1])):
-                yield path
-
-
-def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return pid != os.getpid()

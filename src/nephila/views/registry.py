@@ -55,6 +55,7 @@ class Order(NamedTuple):
 OPTIONS = {
     "compressed": Option("every record compressed by itself (zlib), for readers that expect it"),
     "safe_cells": Option("an apostrophe before texts that a spreadsheet would run as a formula"),
+    "form": Option("what the files are: jsonl (default) or csv", "FORM"),
     "table": Option("these tables only: page, visit, link, item, host", "NAME[,…]"),
     "follow": Option("go on while the crawl runs, and end with it"),
     "every": Option("every address that was met, with its state and its last outcome"),
@@ -72,6 +73,12 @@ VIEWS = {
     ),
     "sql": View(
         "nephila.views.sql:export", "tables.db", "the tables in SQLite, PostgreSQL, MariaDB", takes=("table", "follow")
+    ),
+    "items": View(
+        "nephila.views.items:export",
+        "items",
+        "what pages say of things (schema.org, OpenGraph), a table per type",
+        takes=("form", "safe_cells"),
     ),
     "tianwang": View(
         "nephila.views.tianwang:export", "pages.tianwang", "the pages as a Tianwang page store", True, ("compressed",)
