@@ -83,7 +83,7 @@ def test_gzip_inside_gzip_is_opened_once(bombs: dict[str, bytes]) -> None:
 def test_a_body_that_is_no_page_is_never_opened(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
 
-    def watched(response: object, **limits: int) -> tuple[bytes, str]:
+    def watched(response: object, *kind: object, **limits: int) -> tuple[bytes, str]:
         opened.append(response.url)  # type: ignore[attr-defined]
         return b"", ""
 

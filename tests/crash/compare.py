@@ -28,6 +28,8 @@ class Left(msgspec.Struct, frozen=True):
     """page → what it links to; a target that has no row is counted as `(3 more)`."""
     groups: list[tuple[str, str, int, int]]
     """(url, file, offset, length) of each visit that was archived."""
+    probes: frozenset[str]
+    """Names that nobody has, asked for to find soft 404s: each job makes up its own."""
 
 
 class Stored(msgspec.Struct, frozen=True):
@@ -44,7 +46,7 @@ def plain(url: str) -> str:
 def complaints(resumed: Path, calm: Path, *, depths: bool = False) -> list[str]:
     """Every difference that matters between two finished job folders, and every flaw of the resumed one's archive."""
     mine, theirs = left(resumed), left(calm)
-    stored, wanted = archive(resumed), archive(calm)
+    stored, wanted = archive(resumed, mine.probes), archive(calm, theirs.probes)
     found = _differences("outcome", mine.outcomes, theirs.outcomes) + _differences("links", mine.edges, theirs.edges)
     if depths:
         found += _differences("depth", mine.depths, theirs.depths)
@@ -71,15 +73,17 @@ def left(folder: Path) -> Left:
         )
         outcomes = {urls[row]: (state, rule) for row, state, rule in unvisited}
         outcomes |= {urls[row]: (o, reason) for row, o, reason in con.execute("SELECT url, outcome, reason FROM visit")}
+        probes = frozenset(urls[row] for (row,) in con.execute("SELECT id FROM url WHERE kind = 'probe'"))
+        outcomes = {url: outcome for url, outcome in outcomes.items() if url not in probes}
         edges = {
             urls[row]: _targets(blob, by_fp)
             for row, blob in con.execute("SELECT v.url, l.targets FROM link l JOIN visit v ON v.id = l.visit")
         }
-        depths = {urls[row]: depth for row, depth in con.execute("SELECT id, depth FROM url")}
+        depths = {urls[row]: depth for row, depth in con.execute("SELECT id, depth FROM url WHERE kind != 'probe'")}
         groups = con.execute(
             "SELECT v.url, a.file, v.offset, v.length FROM visit v JOIN archive a ON a.id = v.file"
         ).fetchall()
-        return Left(outcomes, depths, edges, [(urls[row], *where) for row, *where in groups])
+        return Left(outcomes, depths, edges, [(urls[row], *where) for row, *where in groups], probes)
     finally:
         con.close()
 
@@ -98,7 +102,7 @@ def _targets(blob: bytes, by_fp: dict[int, str]) -> frozenset[str]:
     return frozenset(known | ({f"({unknown} more)"} if unknown else set()))
 
 
-def archive(folder: Path) -> Stored:
+def archive(folder: Path, probes: frozenset[str] = frozenset()) -> Stored:
     """Read every archive file with two readers: digests hold, each response is there once, each revisit has its original."""
     payloads: dict[str, str] = {}
     flaws, originals, revisits = [], set(), []
@@ -122,7 +126,7 @@ def archive(folder: Path) -> Stored:
         for name, uri, to, digest in revisits
         if (to, digest) not in originals
     ]
-    return Stored(payloads, flaws)
+    return Stored({url: digest for url, digest in payloads.items() if url not in probes}, flaws)
 
 
 def _unsound(path: Path) -> list[str]:
