@@ -3,8 +3,8 @@ in `nephila.testing.contract` runs against every store."""
 
 from __future__ import annotations
 
-BEGUN = frozenset("EGHIJL")
-"""Sections that are not whole yet: what they miss is printed, in all others it is an error."""
+WAITING = frozenset({"L11"})
+"""Rows about a part that is not there yet: the engine outside."""
 
 ELSEWHERE: dict[str, tuple[str, ...]] = {
     "D5": ("../src/nephila/testing/contract/retries.py::test_a_host_that_comes_back_after_five_minutes_loses_nothing",),
