@@ -119,8 +119,9 @@ class Job:
         from nephila.views.source import Source
 
         target = more.pop("target", self.folder / "views" / "mirror")
+        workers = more.pop("workers", None)
         with Source(self.folder, decode, **more) as source:
-            report = mirror(source, target)
+            report = mirror(source, target, workers)
         return Mirror(target, report)
 
 

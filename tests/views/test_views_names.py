@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nephila.url.parse import normalise
-from nephila.views.names import PATH_MAX, SEGMENT_MAX, Names
+from nephila.views.names import PATH_CHARS_MAX, PATH_MAX, SEGMENT_MAX, Names
 
 HTML = "text/html"
 DEVICES = {"con", "prn", "aux", "nul", *(f"{name}{n}" for name in ("com", "lpt") for n in "0123456789¹²³")}
@@ -37,7 +37,8 @@ def one(path: str, media_type: str = HTML) -> str:
         ("/", HTML, "index.html"),
         ("/x/", HTML, "x/index.html"),
         ("/x/", "text/css", "x/index.css"),
-        ("/x/", "image/png", "x/index"),
+        ("/x/", "image/png", "x/index.png"),
+        ("/x/", "application/octet-stream", "x/index"),
         ("/x", HTML, "x.html"),
         ("/x.htm", HTML, "x.htm"),
         ("/x.php", HTML, "x.php.html"),
@@ -48,8 +49,17 @@ def one(path: str, media_type: str = HTML) -> str:
         ("/a.css?v=3", "text/css", "a@v=3.css"),
         ("/s", "text/css", "s.css"),
         ("/i.PNG?w=1", "image/png", "i@w=1.PNG"),
-        ("/i", "image/png", "i"),
-        ("/x.html", "image/png", "x.html"),
+        ("/i", "image/png", "i.png"),
+        ("/x.html", "image/png", "x.html.png"),
+        ("/x.php?id=1", "image/jpeg", "x.php@id=1.jpg"),
+        ("/get?id=7", "application/pdf", "get@id=7.pdf"),
+        ("/p.jpeg", "image/jpeg", "p.jpeg"),
+        ("/README", "text/plain", "README.txt"),
+        ("/setup.cfg", "text/plain", "setup.cfg"),
+        ("/evil.html", "text/plain", "evil.html.txt"),
+        ("/evil.svg", "application/octet-stream", "evil.svg.bin"),
+        ("/feed.xml", "application/rss+xml", "feed.xml"),
+        ("/data.html", "", "data.html"),
         ("/%E4%B8%AD/%E6%96%87", HTML, "中/文.html"),
         ("/caf%C3%A9", HTML, "café.html"),
         ("/e%CC%81", HTML, "é.html"),
@@ -65,9 +75,13 @@ def one(path: str, media_type: str = HTML) -> str:
         ("/con", HTML, "_con.html"),
         ("/NUL.txt", "text/plain", "_NUL.txt"),
         ("/AUX/x", HTML, "_AUX/x.html"),
-        ("/COM%C2%B9", "text/plain", "_COM¹"),
+        ("/COM%C2%B9", "text/plain", "_COM¹.txt"),
+        ("/con%20.x", "text/plain", "_con .x"),
+        ("/desktop.ini", "text/plain", "_desktop.ini"),
+        ("/LONGNA~1.HTM", HTML, "LONGNA%7E1.HTM"),
+        ("/a~1/b~x", HTML, "a%7E1/b~x.html"),
         ("/console", HTML, "console.html"),
-        ("/a./b%20/c.", "text/plain", "a%2E/b%20/c%2E"),
+        ("/a./b%20/c.", "text/plain", "a%2E/b%20/c..txt"),
         ("/%E2%80%AEgpj.exe", "text/plain", "%E2%80%AEgpj.exe"),
         ("/a?b=c/d", HTML, "a@b=c%2Fd.html"),
     ],
@@ -108,14 +122,14 @@ def test_two_urls_never_share_a_name(urls: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("order", [("/a", "/a/b"), ("/a/b", "/a")])
 def test_a_file_and_a_folder_of_one_name(order: tuple[str, str]) -> None:
-    found = give(*(f"http://h{path}" for path in order), media_type="text/plain")
+    found = give(*(f"http://h{path}" for path in order), media_type="application/octet-stream")
     folders = {name.rpartition("/")[0] for name in found}
     assert not folders & set(found)
     assert len(set(found)) == 2
 
 
 def test_all_files_of_a_renamed_folder_stay_together() -> None:
-    a, b, c = give("http://h/a", "http://h/a/b", "http://h/a/c", media_type="text/plain")
+    a, b, c = give("http://h/a", "http://h/a/b", "http://h/a/c", media_type="application/octet-stream")
     assert (a, b, c) == ("h/a", "h/a~d/b", "h/a~d/c")
 
 
@@ -129,6 +143,7 @@ def test_long_names_are_cut_and_stay_apart() -> None:
     for name in (one, two, deep, deeper):
         assert name.endswith(".html")
         assert len(name.encode()) <= PATH_MAX
+        assert len(name) <= PATH_CHARS_MAX
         assert max(len(part.encode()) for part in name.split("/")) <= SEGMENT_MAX
 
 

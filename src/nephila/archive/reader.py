@@ -90,26 +90,24 @@ class Stored(NamedTuple):
 def stored(place: Place, same_as: Place | None = None) -> Iterator[Stored]:
     """The visit at `place`, its own header with the body it has or repeats. As `payload`, undecoded and without limit."""
     with ExitStack() as opened:
-        group = source = read_group(*place)
-        opened.callback(group.body.close)
-        if group.type == "revisit":
+        found = source = _first(*place)
+        opened.callback(found.body.close)
+        headers = framing = header_pairs(found.head)
+        if found.headers.get("warc-type") == "revisit":
             if same_as is None:
                 raise Damaged(f"{place.path}: the record at offset {place.offset} repeats one that is not known")
-            source = read_group(*same_as)
+            source = _first(*same_as)
             opened.callback(source.body.close)
-        chunked = is_chunked(header_pairs(source.response_head))
-        yield Stored(group.response_head, header_pairs(group.response_head), source.body, chunked)
+            framing = header_pairs(source.head)
+        yield Stored(found.head, headers, source.body, is_chunked(framing))
 
 
 def read_group(path: Path, offset: int, length: int) -> Group:
     """The group at `offset`. The caller closes `body`. Raises Damaged when the file or the group does not read back."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        raise Damaged(f"{path} cannot be read: {error.strerror}") from error
     records: list[_Read] = []
     try:
-        records.extend(_records(fd, offset, offset + length))
+        with _opened(path) as fd:
+            records.extend(_records(fd, offset, offset + length))
         group = _group(records)
         for found in records[1:]:
             found.body.close()  # a page of very many links has a metadata record that waits in a file, too
@@ -118,6 +116,22 @@ def read_group(path: Path, offset: int, length: int) -> Group:
         for found in records:
             found.body.close()
         raise
+
+
+def _first(path: Path, offset: int, length: int) -> _Read:
+    """The first record of a group, which holds the answer; the others are not looked at."""
+    with _opened(path) as fd:
+        return _record(Member(fd, offset, offset + length).blocks(), offset)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[int]:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise Damaged(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        yield fd
     finally:
         os.close(fd)
 
@@ -194,20 +208,24 @@ def _spooled(blocks: Iterator[bytes], size: int, offset: int) -> Body:
 
 def spooled(blocks: Iterable[bytes], behind: int = 0) -> Body:
     """All of `blocks` but the last `behind` bytes; in an unlinked file when they are many. The caller closes it."""
-    target: IO[bytes] = tempfile.SpooledTemporaryFile(SPOOL_BYTES)  # noqa: SIM115
+    parts, size, blocks = [], 0, iter(blocks)
+    for block in blocks:
+        parts.append(block)
+        size += len(block)
+        if size > SPOOL_BYTES:
+            return _filed(chain(parts, blocks), behind)
+    return Body(b"".join(parts)[: max(size - behind, 0)], size=size - behind)
+
+
+def _filed(blocks: Iterable[bytes], behind: int) -> Body:
+    target: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
     try:
         size = sum(target.write(block) for block in blocks) - behind
-        if size > SPOOL_BYTES:
-            target.fileno()
-            target.flush()
-            return Body(file=target, size=size)
-        target.seek(0)
-        data = target.read(max(size, 0))
+        target.flush()
     except BaseException:
         target.close()
         raise
-    target.close()
-    return Body(data, size=size)
+    return Body(file=target, size=size)
 
 
 def inside(folder: Path, file: str) -> Path:

@@ -1,23 +1,36 @@
 """A folder to export into: files appear whole, inside it, and never through a symbolic link.
 
 All work goes through descriptors of folders opened with O_NOFOLLOW, so a link put into the target, before or meanwhile,
-is refused and not followed.
+is refused and not followed. A file that would not change is not touched.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 from collections import OrderedDict
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
+from typing import IO, NamedTuple
 
 from nephila.errors import ConfigError, DiskFull
 
 _OPEN_MAX = 64
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_DRAFT = re.compile(r"\.[0-9]+\.part\Z")
+"""No name of ours begins with a dot, so a draft is none of them."""
+
+
+class Put(NamedTuple):
+    """A file as it now is: bytes, time of its last change in nanoseconds, and whether it changed just now."""
+
+    size: int
+    modified_ns: int
+    changed: bool
 
 
 class Folder:
@@ -38,52 +51,113 @@ class Folder:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         for fd in (*self._open.values(), self._root):
             os.close(fd)
 
-    def write(self, path: str, blocks: Iterable[bytes]) -> int:
-        """Put `blocks` into the file `path` (`/` between names), replacing what was there. Returns its size."""
+    def write(self, path: str, blocks: Iterable[bytes]) -> Put:
+        """Have the file `path` (`/` between names) hold `blocks`, whatever was there."""
         above, _, name = path.rpartition("/")
         fd = self._folder(above)
-        draft = f".{os.getpid()}.part"  # no name of ours begins with a dot
         try:
-            _forget(draft, fd)
-            out = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=fd)
-            with open(out, "wb") as file:
-                size = sum(file.write(block) for block in blocks)
-            self._refuse_odd(name, fd, path)
-            os.rename(draft, name, src_dir_fd=fd, dst_dir_fd=fd)
+            old = self._file(name, fd, path)
+            if old is None:
+                return self._draft(name, fd, blocks)
+            with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd), "rb") as was:
+                same, rest = _compared(was, iter(blocks))
+                if rest is None and same == old.st_size:
+                    return Put(old.st_size, old.st_mtime_ns, False)
+                was.seek(0)
+                return self._draft(name, fd, chain(_first(was, same), rest or ()))
         except OSError as error:
             kind = DiskFull if error.errno in _FULL else ConfigError
             raise kind(f"{self._target / path} cannot be written: {error.strerror}") from error
-        finally:
-            _forget(draft, fd)
-        return size
 
-    def _refuse_odd(self, name: str, fd: int, path: str) -> None:
+    def _draft(self, name: str, fd: int, blocks: Iterable[bytes]) -> Put:
+        """Written beside everything else, then put in its place."""
+        draft = f".{os.getpid()}.part"
+        out = os.open(
+            draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self._root
+        )
+        try:
+            try:
+                for block in blocks:
+                    _write(out, block)
+                made = os.fstat(out)
+            finally:
+                os.close(out)
+            os.rename(draft, name, src_dir_fd=self._root, dst_dir_fd=fd)
+        except BaseException:
+            os.unlink(draft, dir_fd=self._root)
+            raise
+        return Put(made.st_size, made.st_mtime_ns, True)
+
+    def find(self, path: str) -> os.stat_result | None:
+        """An ordinary file, None when there is nothing of that name. Raises ConfigError when it is something else."""
+        above, _, name = path.rpartition("/")
+        try:
+            return self._file(name, self._folder(above, make=False), path)
+        except FileNotFoundError:
+            return None
+
+    def remove(self, path: str) -> bool:
+        """Remove a file, and the folders above that are then empty. False when it was not there."""
+        try:
+            above, _, name = path.rpartition("/")
+            os.unlink(name, dir_fd=self._folder(above, make=False))
+            while above:
+                self._forget(above)
+                over, _, name = above.rpartition("/")
+                os.rmdir(name, dir_fd=self._folder(over, make=False))
+                above = over
+        except FileNotFoundError:
+            return False
+        except OSError:
+            pass  # a folder with something else in it
+        return True
+
+    def is_empty(self) -> bool:
+        return not os.listdir(self._root)
+
+    def sweep(self) -> None:
+        """Remove drafts that a kill has left."""
+        for name in os.listdir(self._root):
+            if _DRAFT.match(name):
+                os.unlink(name, dir_fd=self._root)
+
+    def _file(self, name: str, fd: int, path: str) -> os.stat_result | None:
         try:
             found = os.stat(name, dir_fd=fd, follow_symlinks=False)
         except FileNotFoundError:
-            return
+            return None
         if not stat.S_ISREG(found.st_mode):
             raise ConfigError(f"{self._target / path} is not an ordinary file: remove it or give another folder")
+        return found
 
-    def _folder(self, path: str) -> int:
+    def _folder(self, path: str, *, make: bool = True) -> int:
+        """Raises FileNotFoundError when it is not there and not to be made."""
         if not path:
             return self._root
         if path in self._open:
             self._open.move_to_end(path)
             return self._open[path]
         above, _, name = path.rpartition("/")
-        parent = self._folder(above)
+        parent = self._folder(above, make=make)
         if name in {"", ".", ".."}:
             raise ValueError(f"{path!r} leads out of the folder")
         try:
-            os.mkdir(name, 0o700, dir_fd=parent)
+            if make:
+                os.mkdir(name, 0o700, dir_fd=parent)
         except OSError:
             pass  # it is there already, or opening it says what is wrong
         try:
             fd = os.open(name, _FOLDER, dir_fd=parent)
+        except FileNotFoundError:
+            if not make:
+                raise
+            raise ConfigError(f"{self._target / path} cannot be made: give another folder") from None
         except OSError as error:
             raise ConfigError(
                 f"{self._target / path} is not a folder ({error.strerror}): remove it or give another"
@@ -93,9 +167,28 @@ class Folder:
             os.close(self._open.popitem(last=False)[1])
         return fd
 
+    def _forget(self, path: str) -> None:
+        if path in self._open:
+            os.close(self._open.pop(path))
 
-def _forget(name: str, fd: int) -> None:
-    try:
-        os.unlink(name, dir_fd=fd)
-    except OSError:
-        pass
+
+def _compared(was: IO[bytes], blocks: Iterable[bytes]) -> tuple[int, Iterable[bytes] | None]:
+    """(bytes that are the same from the beginning, the blocks that are left; None: all are the same)."""
+    same, rest = 0, iter(blocks)
+    for block in rest:
+        if was.read(len(block)) != block:
+            return same, chain((block,), rest)
+        same += len(block)
+    return same, None
+
+
+def _first(was: IO[bytes], size: int) -> Iterable[bytes]:
+    while size and (block := was.read(min(size, 1 << 20))):
+        size -= len(block)
+        yield block
+
+
+def _write(fd: int, block: bytes) -> None:
+    view = memoryview(block)
+    while view:
+        view = view[os.write(fd, view) :]

@@ -18,6 +18,8 @@ SEGMENT_MAX = 200
 """Bytes of a name in UTF-8: 255 is the limit of most file systems, and drafts and archives add to it."""
 PATH_MAX = 700
 """Bytes of a path below the mirror: macOS allows 1,024 in all."""
+PATH_CHARS_MAX = 180
+"""Characters (UTF-16 units) of a path below the mirror: most programs for Windows allow 260 in all."""
 RESERVED = ("index.html", "index.jsonl")
 """Our own files at the top: no host may take their names."""
 
@@ -26,17 +28,58 @@ EXTENSIONS = {
     "application/xhtml+xml": ("xhtml", "xht", "html", "htm"),
     "text/x-ftp-listing": ("html", "htm"),
     "text/css": ("css",),
-    "image/svg+xml": ("svg",),
     "text/javascript": ("js", "mjs"),
     "application/javascript": ("js", "mjs"),
+    "application/x-javascript": ("js", "mjs"),
+    "application/json": ("json", "map", "webmanifest", "geojson", "jsonld", "ipynb"),
+    "application/pdf": ("pdf",),
+    "application/epub+zip": ("epub",),
+    "application/msword": ("doc", "dot"),
+    "application/vnd.ms-excel": ("xls", "xlt", "xla"),
+    "application/vnd.ms-powerpoint": ("ppt", "pps", "pot"),
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ("docx",),
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ("xlsx",),
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": ("pptx",),
+    "application/zip": ("zip", "jar", "epub", "docx", "xlsx", "pptx", "odt", "ods", "odp", "apk", "xpi", "whl", "kmz"),
+    "image/svg+xml": ("svg",),
+    "image/png": ("png", "apng"),
+    "image/jpeg": ("jpg", "jpeg", "jpe", "jfif"),
+    "image/gif": ("gif",),
+    "image/webp": ("webp",),
+    "image/avif": ("avif",),
+    "image/bmp": ("bmp", "dib"),
+    "image/tiff": ("tif", "tiff"),
+    "image/x-icon": ("ico", "cur"),
+    "image/vnd.microsoft.icon": ("ico", "cur"),
+    "audio/mpeg": ("mp3", "mpga", "mp2", "mpa"),
+    "audio/ogg": ("ogg", "oga", "opus", "spx"),
+    "audio/wav": ("wav",),
+    "audio/mp4": ("m4a", "mp4"),
+    "video/mp4": ("mp4", "m4v", "mp4v"),
+    "video/webm": ("webm",),
+    "video/ogg": ("ogv", "ogg"),
+    "font/woff": ("woff",),
+    "font/woff2": ("woff2",),
+    "font/ttf": ("ttf",),
+    "font/otf": ("otf",),
 }
-"""Media types that a browser only believes a file with the right ending to have; the first one is appended."""
+"""Media types → the endings of which a file must have one, so that it opens as what it is (browsers believe the ending of a file
+alone); the first one is appended where none of them is there."""
+
+_ACTIVE = frozenset({"html", "htm", "xhtml", "xht", "shtml", "mht", "mhtml", "svg", "svgz", "xml", "xsl", "xslt"})
+"""A file of any other type must not end so, or it would open as a page. Plain text gets `.txt` behind it, the rest `.bin`."""
 
 _UNSAFE = re.compile(
     r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*%\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufdd0-\ufdef\ufeff\ufffe\uffff]'
 )
 """Forbidden on Windows, invisible, or turning the direction of writing (a name must look like what it is)."""
-_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$|clock\$)(?=\.|$)", re.I)
+_RESERVED = re.compile(
+    r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$|clock\$) *(?=\.|$)|(?:desktop\.ini|autorun\.inf|thumbs\.db)$",
+    re.I,
+)
+"""Devices of Windows, whatever the ending, and files that its Explorer obeys."""
+_SHORT = re.compile(r"~(?=[0-9]{1,6}(?:\.|$))")
+"""As Windows names files for programs that know eight letters only: LONGNA~1.HTM may be another file."""
 _ESCAPES = re.compile(r"(?:%[0-9a-fA-F]{2})+")
 
 
@@ -58,11 +101,14 @@ def wanted(url: str, media_type: str) -> list[str]:
 def _split(name: str, media_type: str) -> tuple[str, str]:
     """(stem, ending) of a file: its own ending when it fits the media type, else the one the media type needs."""
     stem, dot, own = name.rpartition(".")
-    short = bool(stem and dot) and re.fullmatch(r"[A-Za-z0-9]{1,8}", own) is not None
+    short = bool(stem and dot) and re.fullmatch(r"[A-Za-z0-9]{1,11}", own) is not None
     needed = EXTENSIONS.get(media_type, ())
-    if not needed:
-        return (stem, own) if short else (name, "")
-    return (stem, own) if short and own.lower() in needed else (name, needed[0])
+    if needed:
+        return (stem, own) if short and own.lower() in needed else (name, needed[0])
+    plain = media_type == "text/plain"
+    if (not short and plain) or (media_type and own.lower() in _ACTIVE and not media_type.endswith(("/xml", "+xml"))):
+        return name, "txt" if plain else "bin"
+    return (stem, own) if short else (name, "")
 
 
 def _readable(text: str) -> str:
@@ -79,12 +125,12 @@ def _decoded(found: re.Match[str]) -> str:
 
 def safe(stem: str, ending: str = "") -> str:
     """One segment that may be a name everywhere, at most SEGMENT_MAX bytes. Never empty, `.` or `..`."""
-    name = _UNSAFE.sub(_escaped, stem)
+    name = _SHORT.sub("%7E", _UNSAFE.sub(_escaped, stem))
     if name[:1] in {"-", "~", ".", " "}:
         name = _escape(name[0]) + name[1:]
     if not ending and name[-1:] in {".", " "}:
         name = name[:-1] + _escape(name[-1])
-    if _DEVICE.match(name):
+    if _RESERVED.match(name + ending):
         name = "_" + name
     name = name or "_"
     if len((name + ending).encode()) > SEGMENT_MAX:
@@ -122,7 +168,8 @@ class Names:
     def give(self, url: str, media_type: str) -> str:
         """The path of a URL below the mirror, `/` between segments."""
         segments = wanted(url, media_type)
-        if len("/".join(segments).encode()) > PATH_MAX:
+        plain = "/".join(segments)
+        if len(plain.encode()) > PATH_MAX or len(plain.encode("utf-16-le")) > 2 * PATH_CHARS_MAX:
             stem, ending = _split(segments[-1], media_type)
             segments = [segments[0], "_long", f"{_cut(stem, 60)}~{_hash(url)}{'.' + ending if ending else ''}"]
         above = ""

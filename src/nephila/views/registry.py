@@ -58,12 +58,17 @@ OPTIONS = {
     "form": Option("what the files are: jsonl (default) or csv", "FORM"),
     "table": Option("these tables only: page, visit, link, item, host", "NAME[,…]"),
     "follow": Option("go on while the crawl runs, and end with it"),
+    "workers": Option(
+        "processes that write (default: one per processor when there is work for them; 0: this one)", "N"
+    ),
     "every": Option("every address that was met, with its state and its last outcome"),
     "with_noindex": Option("take in pages that ask not to be indexed or kept for others (noindex, noarchive)"),
 }
 
 VIEWS = {
-    "mirror": View("nephila.views.mirror:export", "mirror", "the site as files that open from disk"),
+    "mirror": View(
+        "nephila.views.mirror:export", "mirror", "the site as files that open from disk", takes=("workers",)
+    ),
     "jsonl": View("nephila.views.tables:export_jsonl", "visits.jsonl", "one JSON line per visit", stdout=True),
     "csv": View("nephila.views.csvfiles:export", "csv", "the tables as CSV files", True, ("table", "safe_cells")),
     "parquet": View("nephila.views.parquet:export", "parquet", "the tables as Parquet files", takes=("table",)),

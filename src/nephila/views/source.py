@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,8 @@ class Source:
         files: Mapping[str, Path] | None = None,
     ) -> None:
         """`files`: where archive files lie that are not in the job's folder, by their names in the database."""
-        self.folder, self._decode, self.access, self._files = folder, decode, access, files or {}
+        self.folder, self.decode, self.access, self.files = folder, decode, access, files or {}
+        self._path = lru_cache(256)(self._path_of)
         self._con = db.reader(folder)
         self._con.row_factory = sqlite3.Row
 
@@ -101,6 +103,14 @@ class Source:
         query = f"""SELECT {_COLUMNS} FROM url u JOIN visit v ON v.id = u.visit {_ALSO}
           WHERE u.id IN ({marks}) AND u.url != '' ORDER BY v.id"""
         yield from self._seen(self.rows(query, *url_ids))
+
+    def those(self, ids: Sequence[int]) -> Iterator[Kept]:
+        """The visits of these ids (at most 500), in the order in which they were committed."""
+        marks = ", ".join("?" * len(ids))
+        query = (
+            f"SELECT {_COLUMNS} FROM visit v JOIN url u ON u.id = v.url {_ALSO} WHERE v.id IN ({marks}) AND u.url != ''"
+        )
+        yield from self._seen(self.rows(f"{query} ORDER BY v.id", *ids))
 
     def pages(self) -> Iterator[Kept]:
         """The latest good answer of every URL that has one, in the order in which the URLs were found. Without what only
@@ -149,7 +159,7 @@ class Source:
 
     def content(self, kept: Kept, limit: int = reader.CONTENT_MAX) -> Content:
         """The decoded content. Raises Damaged when there is none or it does not read back."""
-        return reader.payload(self.place(kept), self._decode, self._same(kept), limit)
+        return reader.payload(self.place(kept), self.decode, self._same(kept), limit)
 
     def stored(self, kept: Kept) -> AbstractContextManager[Stored]:
         """The answer as it was kept, for bodies of any size. Raises Damaged like `content`."""
@@ -161,8 +171,8 @@ class Source:
             raise Damaged(f"nothing is kept of {kept.url}")
         return Place(self._path(kept.file), kept.offset, kept.length)
 
-    def _path(self, file: str) -> Path:
-        return self._files[file] if file in self._files else reader.inside(self.folder / "archive", file)
+    def _path_of(self, file: str) -> Path:
+        return self.files[file] if file in self.files else reader.inside(self.folder / "archive", file)
 
     def _same(self, kept: Kept) -> Place | None:
         if not kept.same_as:

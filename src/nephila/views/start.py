@@ -1,8 +1,9 @@
-"""The first page of a mirror: where the seeds lie, and every host in it."""
+"""The first page of a mirror: its numbers, where the seeds lie, and the hosts in it, in English and Chinese."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from html import escape
 from urllib.parse import quote
 
@@ -18,29 +19,63 @@ h1 { font-size: 1.6rem; margin: 0 0 .25rem } h2 { font-size: 1.05rem; margin: 2r
 p { color: var(--soft); margin: .25rem 0 } ul { list-style: none; padding: 0; margin: 0 }
 li { padding: .55rem 0; border-top: 1px solid var(--line); display: flex; gap: 1rem; justify-content: space-between }
 a { color: var(--link); text-decoration: none; overflow-wrap: anywhere } a:hover, a:focus-visible { text-decoration: underline }
-span { color: var(--soft); white-space: nowrap }
+span { color: var(--soft); overflow-wrap: anywhere; text-align: right; font-variant-numeric: tabular-nums }
+dl { display: flex; flex-wrap: wrap; gap: .75rem 2.5rem; margin: 1.5rem 0 0 } dt { color: var(--soft); font-size: .85rem }
+dd { margin: 0; font-size: 1.25rem; font-variant-numeric: tabular-nums }
 </style></head><body>
 """
 
 
-def page(files: int, seeds: Iterable[tuple[str, str, str]], hosts: Iterable[tuple[str, str, int]]) -> str:
-    """`seeds`: (url, path, title); `hosts`: (name, path of its first page, files)."""
-    parts = [_HEAD, "<h1>Mirror · 网站镜像</h1>\n"]
-    parts.append(f"<p>{files:,} files, kept by Nephila. · 共 {files:,} 个文件，由 Nephila 保存。</p>\n")
-    parts.append(
-        _section(
-            "Start here · 从这里开始", [_entry(path, title or url, url if title else "") for url, path, title in seeds]
+def page(
+    files: int,
+    size: int,
+    seeds: Sequence[tuple[str, str, str]],
+    hosts: Sequence[tuple[str, str, int]],
+    hosts_all: int,
+    first: float,
+    last: float,
+) -> str:
+    """`seeds`: (url, path, title); `hosts`: (name, path of its first page, files), of `hosts_all`; `first` and `last`: when the
+    pages were fetched (Unix time)."""
+    fetched = _day(first) if _day(first) == _day(last) else f"{_day(first)} – {_day(last)}"
+    numbers = [
+        (f"{files:,}", "files · 文件"),
+        (f"{hosts_all:,}", "hosts · 主机"),
+        (_size(size), "size · 大小"),
+        (fetched if files else "–", "fetched (UTC) · 抓取日期"),
+    ]
+    starts = [_entry(path, title or url, url if title else "") for url, path, title in seeds]
+    names = [_entry(path, host, f"{count:,}") for host, path, count in hosts]
+    more = (
+        f"<p>… {hosts_all - len(hosts):,} more: see index.jsonl · 其余见 index.jsonl</p>\n"
+        if hosts_all > len(hosts)
+        else ""
+    )
+    return "".join(
+        (
+            _HEAD,
+            "<h1>Mirror · 网站镜像</h1>\n<p>Kept by Nephila. · 由 Nephila 保存。</p>\n<dl>",
+            *(f"<div><dt>{name}</dt><dd>{number}</dd></div>" for number, name in numbers),
+            "</dl>\n",
+            _section("Start here · 从这里开始", starts),
+            _section("Hosts and their files · 主机及其文件数", names),
+            more,
+            '<h2>Index · 索引</h2>\n<p><a href="index.jsonl">index.jsonl</a> — every file and its address · 每个文件及其网址</p>\n',
+            "</body></html>\n",
         )
     )
-    parts.append(
-        _section(
-            "Hosts · 主机", [_entry(path, host, f"{count:,} files · {count:,} 个文件") for host, path, count in hosts]
-        )
-    )
-    parts.append(
-        '<p><a href="index.jsonl">index.jsonl</a> — every file and its address · 每个文件及其网址</p>\n</body></html>\n'
-    )
-    return "".join(parts)
+
+
+def _day(moment: float) -> str:
+    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d}"
+
+
+def _size(size: float) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            break
+        size /= 1000
+    return f"{size:,.0f} {unit}" if unit == "bytes" or size >= 10 else f"{size:,.1f} {unit}"
 
 
 def _section(title: str, entries: list[str]) -> str:
