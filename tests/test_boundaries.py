@@ -44,7 +44,7 @@ ALLOWED: dict[str, set[str]] = {
     "lock": set(),
     "control": {"lock", "events"},
     "values": set(),
-    "checks": {"values"},
+    "checks": {"values", "page"},
     "stored": {"values"},
     "settings": {"values", "checks", "stored", "events"},
     "display": {"events", "stats", "db"},

@@ -43,7 +43,9 @@ def test_every_key_is_in_the_docs(key: str) -> None:
     assert [f"| {extra['resume']} | {meaning}" in row for row in rows] == [True]
 
 
-@pytest.mark.parametrize("key", [key for key, (_, extra) in KEYS.items() if not extra["option"] and key != "seeds"])
+@pytest.mark.parametrize(
+    "key", [key for key, (_, extra) in KEYS.items() if not extra["option"] and key not in ("seeds", "extract")]
+)
 def test_every_limit_has_its_default_and_reason(key: str) -> None:
     assert f"| `{key}` | {shown(key, getattr(Config(), key))} | {KEYS[key][0]} |" in DOCS["limits.md"]
 

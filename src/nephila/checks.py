@@ -23,7 +23,9 @@ def check(config: Config) -> None:
     """Raises ConfigError for the first value that cannot work, naming the key and what would be right."""
     for key in FIELDS:
         value = getattr(config, key)
-        if isinstance(value, str | list):
+        if key == "extract":
+            _check_rules(value)
+        elif isinstance(value, str | list):
             _check_text(key, [value] if isinstance(value, str) else value)
         elif not isinstance(value, bool):
             _check_number(key, value)
@@ -39,6 +41,14 @@ def check(config: Config) -> None:
         _check_authorities(config.ca)
     if config.http3:
         _check_http3(config)
+
+
+def _check_rules(written: list[Any]) -> None:
+    """A wrong rule is told now and not after the crawl."""
+    if written:
+        from nephila.page import extract
+
+        extract.rules(written)
 
 
 def _check_text(key: str, texts: list[str]) -> None:

@@ -253,6 +253,20 @@ def _export(args: argparse.Namespace) -> int:
     return 0
 
 
+def _extract(args: argparse.Namespace) -> int:
+    import json
+
+    from nephila import job
+    from nephila.display import safe
+
+    rows, remarks = job.extract(args.dir, args.rules, args.access)
+    for row in rows:
+        put(safe(json.dumps(row, ensure_ascii=False)))
+    for remark in remarks:
+        say(remark, 0)
+    return 0
+
+
 def _forget(args: argparse.Namespace) -> int:
     from nephila import job
     from nephila.display import safe
@@ -281,5 +295,6 @@ COMMANDS = {
     "resume": Command("go on after pause", options.build_steering("resume", "Let a paused crawl go on."), _runner("resume", "going on")),
     "stop": Command("end a running crawl so that it can be carried on", options.build_steering("stop", "End a running crawl; nephila crawl -o DIR carries on."), _runner("stop", "stopping; nephila crawl -o DIR carries on")),
     "forget": Command("take pages down, rows and records", options.build_forget, _forget),
+    "extract": Command("show what rules for items find in the pages kept", options.build_extract, _extract),
     "export": Command("make a mirror, a table or another view", options.build_export, _export),
 }  # fmt: skip

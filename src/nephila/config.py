@@ -120,6 +120,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         "process"
     )
     mirror: Annotated[bool, key("write the browsable mirror at the end")] = False
+    extract: Annotated[
+        list[dict[str, Any]], key("rules that take rows out of pages (docs/items.md)", option=False)
+    ] = []
     min_free: Annotated[int, key("stop (exit 6) when less than this is free on the disk")] = 1_000_000_000
     state_dir: Annotated[str, key("where crawl.db lies, when not in the job folder", FIXED)] = ""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nephila.forget import Forgotten
     from nephila.plan import Ending
 
-__all__ = ["VIEWS", "VIEW_OPTIONS", "ask", "crawl", "dry_run", "export", "export_from", "forget", "status"]
+__all__ = ["VIEWS", "VIEW_OPTIONS", "ask", "crawl", "dry_run", "export", "export_from", "extract", "forget", "status"]
 
 
 def crawl(folder: Path, config: Config, **options: Any) -> Ending:
@@ -87,6 +87,16 @@ def export(
 
     with trouble.told(folder):
         return registry.export(view, folder, to, decode, frozenset(access), chosen, lambda: lock.is_held(folder))
+
+
+def extract(folder: Path, rules: Path | None, access: Iterable[str] = ()) -> tuple[list[dict[str, Any]], list[str]]:
+    """What rules for items find first; see `views.registry.extract`."""
+    from nephila import trouble
+    from nephila.fetch.decode import decode
+    from nephila.views import registry
+
+    with trouble.told(folder):
+        return registry.extract(folder, rules, decode, frozenset(access))
 
 
 def export_from(

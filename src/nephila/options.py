@@ -172,14 +172,7 @@ def build_export() -> argparse.ArgumentParser:
     parser.add_argument(
         "--to", metavar="X", default="", help="file, folder or database to write to (default: its place in DIR/views)"
     )
-    parser.add_argument(
-        "--with",
-        dest="access",
-        metavar="NAME",
-        action="append",
-        default=[],
-        help="take in the pages fetched with this credential, such as basic@example.com (may be repeated)",
-    )
+    _add_access(parser)
     views = parser.add_argument_group("of some views")
     for name, option in job.VIEW_OPTIONS.items():
         names = ", ".join(view for view, about in job.VIEWS.items() if name in about.takes)
@@ -188,6 +181,30 @@ def build_export() -> argparse.ArgumentParser:
         )
         flag = "--" + name.replace("_", "-")
         views.add_argument(flag, dest=f"of_view_{name}", help=f"{names}: {option.doc}", **kind)
+    return parser
+
+
+def _add_access(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--with",
+        dest="access",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="take in the pages fetched with this credential, such as basic@example.com (may be repeated)",
+    )
+
+
+def build_extract() -> argparse.ArgumentParser:
+    parser = Parser(
+        "extract",
+        "DIR [--rules FILE] [--with NAME]",
+        "Show the first ten rows that rules for items ([[extract]]) find in the pages kept, and what matches nothing.",
+        "example:\n  nephila extract flats.example --rules flats.toml\n  nephila export items flats.example --rules flats.toml    writes all",
+    )
+    parser.add_argument("dir", metavar="DIR", type=Path, help="the job's folder")
+    parser.add_argument("--rules", metavar="FILE", type=Path, help="a TOML file with them (default: DIR/crawl.toml)")
+    _add_access(parser)
     return parser
 
 

@@ -89,6 +89,8 @@ def _toml(value: Any) -> str:
             if len(value) < 2
             else "".join(["[\n", *(f"  {_toml(v)},\n" for v in value), "]"])
         )
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_toml(str(key))} = {_toml(inner)}' for key, inner in value.items())}}}"
     if isinstance(value, str):
         # JSON's escapes are TOML's, but for DEL, which JSON leaves as it is.
         return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")

@@ -44,6 +44,8 @@ def duration(text: str) -> float:
 
 
 def expected(key: str) -> str:
+    if key == "extract":
+        return "rules in a settings file are expected, each one begun by [[extract]]"
     if key in SIZES:
         return "a size is expected, such as 500000, 10MB or 1GiB"
     if key == "delay":

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from nephila import cli, settings, stored
+from nephila.config import Config
 from nephila.errors import ConfigError
 from nephila.views import items, registry, spool
 
@@ -122,6 +125,86 @@ def test_a_second_export_takes_the_place_of_the_first_and_of_nothing_else(job: A
     (tmp_path / "t" / "mine.jsonl").write_text("{}")
     with pytest.raises(ConfigError, match=r"holds what is no export of items \(mine.jsonl\)"):
         export(job, tmp_path / "t")
+
+
+RULES = """
+[[extract]]
+name = "job"
+url = '/jobs/'
+rows = "li"
+fields = {title = "b", pay = {select = "i", as = "number"}}
+[[extract]]
+name = "none"
+url = '/nowhere'
+fields = {a = "b"}
+"""
+
+
+@pytest.fixture
+def ruled(job: Any, tmp_path: Path) -> Path:
+    """A job site of two designs, one of which the rules do not fit, in GB18030; and the file of rules."""
+    new = "<meta charset=gb18030><li><b>工程师</b><i>月薪 1.5万元</i><li><b>厨师</b><i>面议</i><li>"
+    for n in range(3):
+        job.page(f"{H}/jobs/new/{n}", new.encode("gb18030"))
+    job.page(f"{H}/jobs/old/x.html", "<li><p>old</p>" + product("Tea", 1))
+    job.page(f"{H}/jobs/gone/x.html", "<p>gone</p>")
+    (tmp_path / "rules.toml").write_text(RULES)
+    return tmp_path / "rules.toml"
+
+
+def test_rules_fill_tables_beside_those_of_types(job: Any, ruled: Path) -> None:
+    said = export(job, rules=ruled)
+    folder = job.folder / "views" / "items"
+    assert said == (
+        f"6 rules/job, 1 Product, 1 Offer of 5 pages in {folder}; rule none: no page has such an address"
+        "; rule job, field title: matches on none of 1 pages /jobs/old/*.html"
+        "; rule job, field pay: matches on none of 1 pages /jobs/old/*.html"
+        "; rule job: its rows match on none of 1 pages /jobs/gone/*.html"
+    )
+    rows = table(folder, "rules/job.jsonl")
+    origin = {"_page": f"{H}/jobs/new/0", "_fetched": "2023-11-14T22:13:20Z", "_markup": "rule"}
+    assert rows[:2] == [
+        origin | {"_row": 1, "title": "工程师", "pay": 15000},
+        origin | {"_row": 2, "title": "厨师"},
+    ]
+    assert len(rows) == 6
+    export(job)
+    assert not (folder / "rules").exists()
+
+
+def test_extract_shows_what_rules_find(job: Any, ruled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["extract", str(job.folder), "--rules", str(ruled)]) == 0
+    said = capsys.readouterr()
+    rows = [msgspec.json.decode(line) for line in said.out.splitlines()]
+    assert [(row["_rule"], row["title"]) for row in rows] == [("job", "工程师"), ("job", "厨师")] * 3
+    assert "rule none: no page has such an address" in said.err
+
+
+def test_a_preview_ends_after_ten_rows(job: Any, ruled: Path) -> None:
+    for n in range(20):
+        job.page(f"{H}/jobs/{n}", "<li><b>x</b>")
+    rows, _ = registry.extract(job.folder, ruled, job.decode)
+    assert len(rows) == 10
+
+
+def test_rules_of_the_settings_are_the_usual_ones(job: Any, ruled: Path) -> None:
+    stored.write(Config(extract=tomllib.loads(RULES)["extract"]), job.folder / "crawl.toml")
+    assert settings.load({}, {}, None, job.folder / "crawl.toml").extract == tomllib.loads(RULES)["extract"]
+    assert export(job).startswith("6 rules/job, ")
+
+
+def test_wrong_rules_end_with_2_and_are_named(job: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "r.toml"
+    file.write_text("[[extract]]\nname = 'job'\nurl = '.'\nfields = {title = 'b >'}")
+    assert cli.main(["extract", str(job.folder), "--rules", str(file)]) == 2
+    assert "rule 'job', field 'title': invalid CSS selector" in capsys.readouterr().err
+    with pytest.raises(ConfigError, match="rule 'job', field 'title'"):
+        settings.check(settings.load({}, {}, file))
+    file.write_text("")
+    assert cli.main(["export", "items", str(job.folder), "--rules", str(file)]) == 2
+    assert "holds no [[extract]]" in capsys.readouterr().err
+    assert cli.main(["extract", str(job.folder)]) == 2
+    assert "give --rules FILE" in capsys.readouterr().err
 
 
 def test_mistakes_are_told(job: Any) -> None:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from nephila.errors import Damaged
 from nephila.page import things
 from nephila.page.things import Thing
-from nephila.types import ERRANDS
+from nephila.views import extraction as extractions
 from nephila.views import reading, spool
-from nephila.views.article import HTML_TYPES
+from nephila.views.extraction import Extraction, origin, remarks
 from nephila.views.folder import Folder
 from nephila.views.registry import Order
 from nephila.views.replaced import replaced
@@ -31,46 +30,58 @@ FLAT_DEPTH = 4
 
 
 def export(source: Source, order: Order) -> str:
-    """All tables in one folder, in place of what an earlier export has left there."""
+    """All tables in one folder, in place of what an earlier export has left there; those of rules in `rules` inside it."""
     form = spool.form(order.chosen)
-    with Spool() as tables:
-        pages = _Pages(source)
-        for kept, found in pages:
-            for table, row in rows(kept, found.things):
-                tables.add(table, row)
+    safe = bool(order.chosen.get("safe_cells"))
+    extraction = Extraction(extractions.rules(source, order.chosen.get("rules")))
+    with Spool() as tables, Spool() as ruled:
+        pages = _Pages(source, extraction)
+        for kept, reading in pages:
+            for name, row in extraction.rows(kept, reading):
+                ruled.add(name, row)
+            for name, row in rows(kept, pages.things(kept, reading)):
+                tables.add(name, row)
         with (
             replaced(order.path.absolute(), spool.written(order.path), "export of items") as draft,
             Folder(draft) as folder,
         ):
-            counts = tables.write(folder, form, safe=bool(order.chosen.get("safe_cells")))
-    said = ", ".join(f"{count:,} {name}" for name, count in Counter(counts).most_common(10)) or "no things"
+            counts = ruled.write(folder, form, safe=safe, below="rules/") | tables.write(folder, form, safe=safe)
+            spool.write_list(folder, counts)
+    said = (
+        ", ".join(f"{count:,} {name.removesuffix('.' + form)}" for name, count in Counter(counts).most_common(10))
+        or "no things"
+    )
     more = f" and {len(counts) - 10:,} tables more" if len(counts) > 10 else ""
-    return f"{said}{more} of {pages.count:,} pages in {order.path}{pages.said()}"
+    return f"{said}{more} of {pages.count:,} pages in {order.path}{pages.said()}{remarks(extraction.said())}"
 
 
 class _Pages:
-    """The pages that have such markup, with what they say. `count`: pages looked at."""
+    """The pages that a rule wants or that have such markup. `count`: pages looked at."""
 
-    def __init__(self, source: Source) -> None:
-        self._source, self.count = source, 0
+    def __init__(self, source: Source, extraction: Extraction) -> None:
+        self._source, self._extraction, self.count = source, extraction, 0
         self._wrong: Counter[str] = Counter()
 
-    def __iter__(self) -> Iterator[tuple[Kept, things.Found]]:
-        for kept in self._source.pages():
-            if kept.media_type not in HTML_TYPES or kept.kind in ERRANDS:
-                continue
+    def __iter__(self) -> Iterator[tuple[Kept, reading.Reading]]:
+        for kept in extractions.pages(self._source):
             try:
-                page, content = reading.read(self._source, kept)
+                found = reading.read(self._source, kept)
             except Damaged:
                 self._wrong["not read back"] += 1
                 continue
             self.count += 1
-            if page.document is None or not things.likely(content):
-                continue
-            found = things.read(page.document(), page.links.base if page.links else kept.url)
-            self._wrong.update(f"with broken {markup}" for markup in dict.fromkeys(found.broken))
-            self._wrong["cut"] += found.cut
-            yield kept, found
+            if self._extraction.wants(kept.url) or things.likely(found.content):
+                yield kept, found
+
+    def things(self, kept: Kept, found: reading.Reading) -> list[tuple[str, Thing]]:
+        """What a page says of things; after the rules have had its tree."""
+        page = found.page
+        if page.document is None or not things.likely(found.content):
+            return []
+        read = things.read(page.document(), page.links.base if page.links else kept.url)
+        self._wrong.update(f"with broken {markup}" for markup in dict.fromkeys(read.broken))
+        self._wrong["cut"] += read.cut
+        return read.things
 
     def said(self) -> str:
         """What went wrong."""
@@ -79,7 +90,6 @@ class _Pages:
 
 def rows(kept: Kept, found: list[tuple[str, Thing]]) -> Iterator[tuple[str, dict[str, Any]]]:
     """(table, row) of every thing of a page. Names that begin with an underscore say where a row comes from."""
-    fetched = datetime.fromtimestamp(kept.started, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     n = 0
     for markup, top in found:
         waiting: list[tuple[Thing, int, str]] = [(top, 0, "")]
@@ -87,7 +97,7 @@ def rows(kept: Kept, found: list[tuple[str, Thing]]) -> Iterator[tuple[str, dict
             thing, of, inside = waiting.pop()
             n += 1
             table = thing.types[0] if thing.types else ROOT
-            row: dict[str, Any] = {"_page": kept.url, "_fetched": fetched, "_markup": markup, "_row": n, "_of": of}
+            row = origin(kept, markup, n) | {"_of": of}
             yield (
                 file_name(table),
                 row | {"_inside": inside, "_type": " ".join(thing.types), "_id": thing.id} | flat(thing),

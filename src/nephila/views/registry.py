@@ -56,6 +56,9 @@ OPTIONS = {
     "compressed": Option("every record compressed by itself (zlib), for readers that expect it"),
     "safe_cells": Option("an apostrophe before texts that a spreadsheet would run as a formula"),
     "form": Option("what the files are: jsonl (default) or csv", "FORM"),
+    "rules": Option(
+        "rows by the rules ([[extract]]) of this TOML file, in place of those of the crawl's settings", "FILE"
+    ),
     "table": Option("these tables only: page, visit, link, item, host", "NAME[,…]"),
     "follow": Option("go on while the crawl runs, and end with it"),
     "workers": Option(
@@ -83,7 +86,7 @@ VIEWS = {
         "nephila.views.items:export",
         "items",
         "what pages say of things (schema.org, OpenGraph), a table per type",
-        takes=("form", "safe_cells"),
+        takes=("form", "rules", "safe_cells"),
     ),
     "tianwang": View(
         "nephila.views.tianwang:export", "pages.tianwang", "the pages as a Tianwang page store", True, ("compressed",)
@@ -133,6 +136,23 @@ def export_from(
 
     with borrowed(files, decode, complain) as source:
         return _function(view)(source, _order(view, Path(), to, chosen))
+
+
+def extract(
+    folder: Path, rules: Path | None, decode: Decode, access: frozenset[str] = frozenset()
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """What rules for items find first, and remarks on what they do not. Raises ConfigError for wrong rules, or none."""
+    from nephila.views import extraction
+    from nephila.views.source import Source
+
+    with Source(folder, decode, access) as source:
+        source.check_access()
+        found = extraction.rules(source, rules)
+        if not found:
+            raise ConfigError(
+                f"{folder / 'crawl.toml'} holds no [[extract]]: give --rules FILE (docs/items.md has an example)"
+            )
+        return extraction.preview(source, found)
 
 
 def _view(name: str, to: str, chosen: Mapping[str, Any] | None) -> View:

@@ -36,10 +36,16 @@ def form(chosen: Any) -> str:
     return wanted
 
 
+def write_list(folder: Folder, counts: dict[str, int]) -> None:
+    """`LIST`, once all files are written."""
+    folder.write(LIST, [msgspec.json.encode(counts)])
+
+
 def written(target: Path) -> frozenset[str]:
-    """The names of the files that an earlier `write` has put into a folder."""
+    """The names that an earlier export has put into a folder."""
     try:
-        return frozenset(msgspec.json.decode((target / LIST).read_bytes(), type=dict[str, int])) | {LIST}
+        names = msgspec.json.decode((target / LIST).read_bytes(), type=dict[str, int])
+        return frozenset(name.partition("/")[0] for name in names) | {LIST}
     except (OSError, msgspec.MsgspecError):
         return frozenset()
 
@@ -72,14 +78,12 @@ class Spool:
         if len(table.columns) < COLUMNS_MAX:
             table.columns.update(dict.fromkeys(row))
 
-    def write(self, folder: Folder, form: str, *, safe: bool) -> dict[str, int]:
-        """Each table as a file `NAME.FORM`, and `LIST`. Returns how many rows each has."""
+    def write(self, folder: Folder, form: str, *, safe: bool, below: str = "") -> dict[str, int]:
+        """Each table as a file `NAME.FORM`, `below` in front. Returns how many rows each file has."""
         for table in self._tables.values():
             table.file.seek(0)
-            folder.write(f"{table.name}.{form}", table.file if form == "jsonl" else _csv(table, safe))
-        counts = {table.name: table.rows for table in self._tables.values()}
-        folder.write(LIST, [self._encode({f"{name}.{form}": count for name, count in counts.items()})])
-        return counts
+            folder.write(f"{below}{table.name}.{form}", table.file if form == "jsonl" else _csv(table, safe))
+        return {f"{below}{table.name}.{form}": table.rows for table in self._tables.values()}
 
 
 class _Table:
