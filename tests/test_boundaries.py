@@ -18,7 +18,7 @@ WORDS = {"types", "errors", "ports", "config", "clock", "native"}
 """Everyone may use these, `url` (how a URL is spelled is a word, too), `credentials` (so is who we are where) and the package's
 own name and version."""
 
-ROOT = {"job", "plan", "corridor", "front", "worker", "resume", "forget", "rehearsal", "trouble"}
+ROOT = {"job", "plan", "corridor", "front", "worker", "resume", "forget", "rehearsal", "storing", "trouble"}
 """The composition root: what names concrete classes, for the front process, a worker, a resume, a dry run. One room: job."""
 
 DESK = {"cli", "options", "terminal"}
@@ -38,13 +38,14 @@ ALLOWED: dict[str, set[str]] = {
     "archive": PURE | {"db"},
     "verdict": set(),
     "engine": {"verdict"},
-    "views": PURE | {"archive", "db", "events", "verdict"},
+    "store": set(),
+    "views": PURE | {"archive", "db", "events", "store", "verdict"},
     "explain": PURE | {"archive", "db", "events"},
     "stats": PURE | {"archive", "db", "events"},
     "lock": set(),
     "control": {"lock", "events"},
     "values": set(),
-    "checks": {"values", "page"},
+    "checks": {"page", "store", "values"},
     "stored": {"values"},
     "settings": {"values", "checks", "stored", "events"},
     "display": {"events", "stats", "db"},
@@ -52,7 +53,7 @@ ALLOWED: dict[str, set[str]] = {
     "crew": {"hand", "frontier", "events", "job"},
     "job": PURE
     | {"frontier", "fetch", "archive", "engine", "crew", "hand", "control", "lock"}
-    | {"db", "events", "stats", "settings", "views"},
+    | {"db", "events", "stats", "settings", "store", "views"},
     "api": {"job", "engine", "settings", "fetch", "page", "views", "db", "events"},
     "ui": {"control", "db", "stats", "events"},
     "cli": {

@@ -37,6 +37,7 @@ def check(config: Config) -> None:
             f"site_pages_max = {config.site_pages_max}: site_pages must be given, and be no more than this"
         )
     _check_addresses(config)
+    _check_store(config)
     if config.ca:
         _check_authorities(config.ca)
     if config.http3:
@@ -80,6 +81,8 @@ _RANGES = {
     "per_host": (1, 1000),
     "per_address": (-1, 100_000),
     "dns_lookups": (1, 10_000),
+    "store_uploads": (1, 64),
+    "store_tries": (1, 100),
     "tries": (1, 100),
     "robots_tries": (1, 100),
     "login_tries": (1, 100),
@@ -108,6 +111,15 @@ def _check_seen(config: Config) -> None:
         raise ConfigError(f"seen = {config.seen} cannot keep depths, as max_depth needs: use --seen keytree")
     if config.seen in ("kv", "lru") and find_spec("lmdb") is None:
         raise ConfigError(f"seen = {config.seen} needs the package lmdb: pip install 'nephila[seen]'")
+
+
+def _check_store(config: Config) -> None:
+    if config.store:
+        from nephila.store import objects
+
+        objects.check(config.store)
+    elif not config.keep_local:
+        raise ConfigError("keep_local = false without a store would keep nothing: give --store s3://BUCKET/PREFIX, too")
 
 
 def _check_addresses(config: Config) -> None:

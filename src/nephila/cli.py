@@ -288,6 +288,19 @@ def _forget(args: argparse.Namespace) -> int:
     return 0
 
 
+def _upload(args: argparse.Namespace) -> int:
+    from nephila import job
+    from nephila.display import safe
+
+    def note(event: str, **fields: Any) -> None:
+        if event == "store.failed":
+            say(f"{fields['file']}: {fields['reason']}", 0)
+
+    done = job.upload(args.dir, {"store": args.store, "store_key": args.store_key}, note)
+    put(safe(f"{done.files:,} archive files were sent to {done.store}"))
+    return say(f"{done.left:,} could not be sent: the same command carries on", INTERRUPTED) if done.left else 0
+
+
 COMMANDS = {
     "crawl": Command("start a crawl, or carry on where it stopped", options.build_crawl, _crawl),
     "status": Command("where a crawl stands", options.build_status, _status),
@@ -296,5 +309,6 @@ COMMANDS = {
     "stop": Command("end a running crawl so that it can be carried on", options.build_steering("stop", "End a running crawl; nephila crawl -o DIR carries on."), _runner("stop", "stopping; nephila crawl -o DIR carries on")),
     "forget": Command("take pages down, rows and records", options.build_forget, _forget),
     "extract": Command("show what rules for items find in the pages kept", options.build_extract, _extract),
+    "upload": Command("send archive files that are not in the store yet", options.build_upload, _upload),
     "export": Command("make a mirror, a table or another view", options.build_export, _export),
 }  # fmt: skip

@@ -124,12 +124,23 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         list[dict[str, Any]], key("rules that take rows out of pages (docs/items.md)", option=False)
     ] = []
     min_free: Annotated[int, key("stop (exit 6) when less than this is free on the disk")] = 1_000_000_000
+    store: Annotated[
+        str, key("object storage that closed archive files go to, too: s3://BUCKET/PREFIX (docs/storage.md)")
+    ] = ""
+    store_key: Annotated[
+        list[str], key("ID:SECRET for the store, in place of AWS_ACCESS_KEY_ID and the like", secret=True)
+    ] = []
+    keep_local: Annotated[bool, key("keep archive files on the disk when they are in the store")] = True
     state_dir: Annotated[str, key("where crawl.db lies, when not in the job folder", FIXED)] = ""
 
     # limits, each with its reason
     archive_bytes_max: Annotated[
         int, key("an archive file is closed past this size (the usual WARC size)", option=False)
     ] = 1_000_000_000
+    store_uploads: Annotated[int, key("archive files on their way to the store at the same time", option=False)] = 2
+    store_tries: Annotated[
+        int, key("times that a file is sent to the store before it waits for the next start", option=False)
+    ] = 5
     body_bytes_max: Annotated[int, key("a body is cut here (truncated=length)", option=False)] = 1 << 30
     body_spool_bytes: Annotated[int, key("a larger body waits in a file, not in memory", option=False)] = 1 << 20
     body_memory_max: Annotated[int, key("bodies in memory per worker; past it transfers are paused", option=False)] = (

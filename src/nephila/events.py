@@ -50,6 +50,10 @@ EVENTS = {
     "clock.jumped": "the clock jumped (suspend, or set by hand), so hosts are not hurried: seconds",
     "archive.cut": "an archive file was cut back to its last committed record: file, from, to",
     "archive.damaged": "an archive file does not read back; the visits beyond its sound part are queued again: file, visits",
+    "store.done": "an archive file is in the store, checked: file, store, bytes, seconds",
+    "store.failed": "an archive file did not get into the store, and is tried again unless this was the last time of this run:"
+    " file, reason, final",
+    "store.aborted": "uploads that a kill had left half done were thrown away: count",
     "config.changed": "a resumed crawl has another setting: key, old, new, effect in numbers",
     "limit.reached": "a budget is used up: which, value",
     "paused": "the crawl was paused by the user",

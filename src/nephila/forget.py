@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import re2  # type: ignore[import-untyped]
 
-from nephila import db, resume
+from nephila import db, resume, settings, storing
 from nephila.archive import reader
 from nephila.archive.reader import Place
 from nephila.archive.takedown import Takedown, rewrite
@@ -61,15 +61,22 @@ def forget(folder: Path, what: str, reason: str = "", *, really: Callable[[Forgo
         try:
             chosen, exact = _chosen(store, what)
             visits = [_Visit(*row) for id in chosen for row in store.query(_VISITS, (id,))]
+            keeping = storing.Keeping(
+                folder, settings.load({}, os.environ, None, folder / "crawl.toml"), store, _unheard
+            )
             views = folder / "views"
             kept = sorted(path.name for path in views.iterdir()) if views.is_dir() else []
             meant = Forgotten(list(chosen.values())[:100], len(chosen), len(visits), exact, kept)
             if not really(meant):
                 return None
-            _Work(store, folder, chosen, visits, reason).run()
+            _Work(store, folder, chosen, visits, reason, keeping).run()
             return meant
         finally:
             store.close()
+
+
+def _unheard(event: str, **fields: Any) -> None:
+    """Events of the store: the log is about to be cleaned."""
 
 
 def _chosen(store: SqliteStore, what: str) -> tuple[dict[int, str], bool]:
@@ -101,18 +108,26 @@ class _Work:
     """One taking down, with the job's lock held."""
 
     def __init__(
-        self, store: SqliteStore, folder: Path, chosen: dict[int, str], visits: list[_Visit], reason: str
+        self,
+        store: SqliteStore,
+        folder: Path,
+        chosen: dict[int, str],
+        visits: list[_Visit],
+        reason: str,
+        keeping: storing.Keeping,
     ) -> None:
         self._store, self._folder, self._archive = store, folder, folder / "archive"
         self._chosen, self._visits, self._reason, self._when = chosen, visits, reason, time.time()
+        self._keeping = keeping
 
     def run(self) -> None:
         name = dict(self._store.query("SELECT key, value FROM meta"))["name"]
-        for _ in resume.repair_archives(self._store, self._archive, name):
+        for _ in resume.repair_archives(self._store, self._archive, name, self._keeping.holds):
             pass  # files that a kill left open are whole first, and strays of an earlier taking down are gone
         removed = [visit for visit in self._visits if visit.length]
         restored = list(self._repeating(removed))
         files = sorted({visit.file for visit in removed} | {visit.file for visit, _ in restored})
+        self._keeping.fetch(files)
         moves = [self._rewritten(name, file, removed, restored) for file in files]
         self._switch(moves, [visit.id for visit, _ in restored])
         for file in files:
@@ -120,6 +135,8 @@ class _Work:
         self._clean_log()
         for copy in db.database(self._folder).parent.glob("crawl.db.schema*"):
             _erase(copy)
+        self._keeping.bury()
+        self._keeping.send_rest()
 
     def _repeating(self, removed: list[_Visit]) -> Iterator[tuple[_Visit, Place]]:
         """Each visit that stays and repeats one that goes, and where that one lies."""
@@ -140,7 +157,7 @@ class _Work:
     ) -> tuple[str, str, list[tuple[int, int, int]]]:
         """The file, the one that takes its place, and (offset, length, visit.id) of the visits in that."""
         worker = int(file.rsplit("-", 2)[1])
-        new = f"{name}-{worker}-{resume.next_serial(self._archive, name, worker):05d}.warc.gz"
+        new = f"{name}-{worker}-{resume.next_serial(self._archive, name, worker, self._keeping.files()):05d}.warc.gz"
         spans = self._store.query(_SPANS, (file,))
         takedown = Takedown(
             {visit.offset: visit.digest for visit in removed if visit.file == file},
@@ -158,10 +175,11 @@ class _Work:
         self._store.query("PRAGMA secure_delete = 1")
         urls, visits = [(url,) for url in self._chosen], [(visit.id,) for visit in self._visits]
         with self._store.transaction() as con:
+            self._keeping.doom(con, [file for file, *_ in moves])
             for file, new, places in moves:
                 con.executemany("UPDATE visit SET offset = ?, length = ? WHERE id = ?", places)
                 size = (self._archive / new).stat().st_size
-                con.execute("UPDATE archive SET file = ?, committed = ?, closed = 1 WHERE file = ?", (new, size, file))
+                con.execute(_MOVED, (new, size, file))
             con.executemany("UPDATE visit SET same_as = 0 WHERE id = ?", [(id,) for id in restored])
             con.executemany(_EMPTY_VISIT, [(RULE, id) for (id,) in visits])
             con.executemany("DELETE FROM link WHERE visit = ?", visits)
@@ -183,6 +201,7 @@ class _Work:
             os.replace(fresh, path)
 
 
+_MOVED = "UPDATE archive SET file = ?, committed = ?, closed = 1, sha256 = '', store = '' WHERE file = ?"
 _SPANS = """SELECT v.id, v.offset, v.length FROM visit v JOIN archive a ON a.id = v.file WHERE a.file = ? AND v.length > 0
 ORDER BY v.offset"""
 _EMPTY_VISIT = """UPDATE visit SET outcome = 'SKIPPED', reason = ?, title = '', language = '', moved_to = '', ip = '', media_type = '',

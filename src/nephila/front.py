@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from nephila import __version__, control, db, events, resume, settings, trouble
+from nephila import __version__, control, db, events, resume, settings, storing, trouble
 from nephila.clock import SystemClock
 from nephila.config import Config
 from nephila.crew import Crew
@@ -140,6 +140,7 @@ class Front:
         self._stops = 0
         self._crew: Crew | None = None
         self._local: asyncio.Task[None] | None = None
+        self._uploads: storing.Uploads | None = None
         self.hooks = ""
         """`module:Class` for the workers."""
 
@@ -214,6 +215,7 @@ class Front:
                 f"{toml} is missing, but {self.folder} holds a crawl: put it back, or start anew with --fresh"
             )
         self._meta = meta = self._store.meta()
+        self._keeping = storing.Keeping(self.folder, self.config, self._store, self._note)
         self._recover()
         widened = tuple(msgspec.json.decode(meta.get("widened", "[]"), type=list[str]))
         self._scope = scope_of(self.config, self._seeds, widened, {domain for domain, *_ in self._cookies})
@@ -229,6 +231,8 @@ class Front:
             self._say(
                 f"only so many files may be open that {self._connections} connections per worker are used (ulimit -n)"
             )
+        if self._scheduler.ended is not None:
+            self._keeping.send_rest()
         over = self._already_over(meta, known)
         if over is None and self._scheduler.paused:
             self._say(f"the crawl is paused, as it was: `nephila resume {self.folder}` lets it go on")
@@ -270,8 +274,10 @@ class Front:
 
     def _recover(self) -> None:
         """Archive files of a process that died are cut to what is committed, before anybody writes again."""
-        for event, fields in resume.repair_archives(self._store, self.folder / "archive", self._meta["name"]):
+        archive, name = self.folder / "archive", self._meta["name"]
+        for event, fields in resume.repair_archives(self._store, archive, name, self._keeping.holds):
             self._note(event, **fields)
+        self._keeping.tidy()
 
     def _carry_on(self, old: Config | None, changed: list[settings.Change], retry: list[str]) -> None:
         for change in changed:
@@ -353,8 +359,13 @@ class Front:
                 with self._signals(loop) if signals else contextlib.nullcontext():
                     watcher = loop.create_task(self._observe(observe, observe_s))
                     try:
+                        self._uploads = self._keeping.start(self._scheduler, loop)
                         await self._work(hired, engine, hooks)
+                        await self._scheduler.flush()
+                        await self._uploads.over()
                     finally:
+                        if self._uploads is not None:
+                            self._uploads.close()
                         watcher.cancel()
                         self._directory.close()
         except DiskFull as error:
@@ -446,7 +457,7 @@ class Front:
             self._scheduler.scope,
             int(self._meta["fingerprint_key"]),
             allowed_of(self._seeds),
-            resume.next_serial(self.folder / "archive", self._meta["name"], worker),
+            resume.next_serial(self.folder / "archive", self._meta["name"], worker, self._keeping.files()),
             self.hooks,
         )
 
@@ -491,6 +502,8 @@ class Front:
     def stop(self, now: bool) -> None:
         self._stops += 1
         self._scheduler.drain()
+        if self._uploads is not None:
+            self._uploads.stop()
         if self._crew is not None:
             self._crew.kill() if now else self._crew.stop(self.config.drain_s)
         elif self._local is not None:
@@ -498,7 +511,7 @@ class Front:
             loop.call_later(0.0 if now else self.config.drain_s, self._local.cancel)
 
     def status(self) -> dict[str, Any]:
-        archives = sum(1 for _ in (self.folder / "archive").iterdir())
+        archives = sum(1 for _ in (self.folder / "archive").iterdir()) + self._keeping.away
         workers = len(self._crew.pids()) if self._crew else 0
         return self._scheduler.status() | {"workers": workers, "folder": str(self.folder), "archive_files": archives}
 
@@ -577,6 +590,7 @@ SENTENCES = {
     "robots.unreachable": "{origin}/robots.txt cannot be read ({reason}): its URLs are not fetched",
     "login.failed": "the login at {url} did not work: {reason}",
     "login.given_up": "the login at {url} is given up ({reason}): the pages of its site wait; carry on with another --login",
+    "store.failed": "{file} is not in the store ({reason})",
     "archive.damaged": "{file} does not read back as written: {visits} visits are queued again",
 }
 

@@ -18,8 +18,21 @@ from nephila.views.registry import VIEWS
 if TYPE_CHECKING:
     from nephila.forget import Forgotten
     from nephila.plan import Ending
+    from nephila.storing import Sent
 
-__all__ = ["VIEWS", "VIEW_OPTIONS", "ask", "crawl", "dry_run", "export", "export_from", "extract", "forget", "status"]
+__all__ = [
+    "VIEWS",
+    "VIEW_OPTIONS",
+    "ask",
+    "crawl",
+    "dry_run",
+    "export",
+    "export_from",
+    "extract",
+    "forget",
+    "status",
+    "upload",
+]
 
 
 def crawl(folder: Path, config: Config, **options: Any) -> Ending:
@@ -75,6 +88,14 @@ def forget(folder: Path, what: str, reason: str, really: Callable[[Forgotten], b
 
     with trouble.told(folder):
         return forget.forget(folder, what, reason, really=really)
+
+
+def upload(folder: Path, options: dict[str, Any], note: Callable[..., None]) -> Sent:
+    """Send archive files that are not in the store yet; see `storing.upload`."""
+    from nephila import storing, trouble
+
+    with trouble.told(folder):
+        return storing.upload(folder, options, note)
 
 
 def export(

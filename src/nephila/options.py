@@ -14,7 +14,7 @@ GROUPS = {
     "how much": "max_pages max_bytes max_time site_pages site_pages_max site_hosts",
     "manners": "delay per_host connections workers no_robots user_agent contact limit_rate",
     "the door": "header auth login follow_logout cookies save_cookies proxy resolve name_servers allow_private ca insecure http2 http3",
-    "where and how it is kept": "durability mirror min_free state_dir",
+    "where and how it is kept": "durability mirror min_free store store_key keep_local state_dir",
 }
 """The options of `crawl` as its help shows them; a key that is in no group is shown under `more`."""
 
@@ -36,6 +36,8 @@ _METAVARS = {
     "ca": "FILE",
     "insecure": "HOST",
     "state_dir": "DIR",
+    "store": "s3://BUCKET/PREFIX",
+    "store_key": "env:NAME|@FILE",
     "scope": "WHICH",
     "order": "WHICH",
     "seen": "WHICH",
@@ -220,6 +222,19 @@ def build_forget() -> argparse.ArgumentParser:
     parser.add_argument("what", metavar="URL|REGEX", help="an address of the job, or a pattern that is found in some")
     parser.add_argument("--reason", metavar="TEXT", default="", help="kept in the archive in place of the records")
     parser.add_argument("--yes", action="store_true", help="take down everything that a pattern finds")
+    return parser
+
+
+def build_upload() -> argparse.ArgumentParser:
+    parser = Parser(
+        "upload",
+        "DIR [--store s3://BUCKET/PREFIX] [--store-key env:NAME|@FILE]",
+        "Send the archive files of a crawl that has ended to its store; a running crawl does it by itself.",
+        "example:\n  nephila upload example.com --store s3://crawls/example.com",
+    )
+    parser.add_argument("dir", metavar="DIR", type=Path, help="the job's folder; no crawl may be running in it")
+    parser.add_argument("--store", metavar="ADDRESS", help="where to (default: the store of the crawl)")
+    parser.add_argument("--store-key", metavar="env:NAME|@FILE", action="append", help="ID:SECRET for the store")
     return parser
 
 

@@ -10,7 +10,7 @@ import re
 import sqlite3
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +26,23 @@ from nephila.url.site import registrable
 from nephila.url.traps import trap_of
 
 
-def repair_archives(store: SqliteStore, folder: Path, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def repair_archives(
+    store: SqliteStore, folder: Path, name: str, elsewhere: Callable[[str, str, int], bool] = lambda *file: False
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Cut and close every archive file left open; yields (event, fields). Files that were never registered go.
 
-    Of a closed file only the length is looked at: one that is shorter than it was, or gone, is damaged, too.
+    Of a closed file only the length is looked at: one that is shorter than it was, or gone, is damaged, too, unless it is whole
+    `elsewhere` (address of its store, name, length).
     """
     from nephila.archive.warc import repair  # most starts have nothing to repair
 
-    for id, file, pid, committed, closed in store.query("SELECT id, file, pid, committed, closed FROM archive"):
+    rows = store.query("SELECT id, file, pid, committed, closed, store FROM archive")
+    for id, file, pid, committed, closed, place in rows:
         path = folder / file
         if closed and path.is_file() and path.stat().st_size >= committed:
+            continue
+        if closed and place and elsewhere(place, file, committed):
+            path.unlink(missing_ok=True)  # what is left of it is of no use
             continue
         last = store.query("SELECT offset, length FROM visit WHERE file = ? ORDER BY offset DESC LIMIT 1", (id,))
         with lock_archive(path, pid) as there:
@@ -46,7 +53,7 @@ def repair_archives(store: SqliteStore, folder: Path, name: str) -> Iterator[tup
         elif size != sound:
             yield "archive.cut", {"file": file, "from": size, "to": sound}
         if sound:
-            store.query("UPDATE archive SET closed = 1 WHERE id = ?", (id,))
+            store.query("UPDATE archive SET closed = 1, sha256 = '', store = '' WHERE id = ?", (id,))
         else:
             store.query("DELETE FROM archive WHERE id = ?", (id,))
     yield from _strays(store, folder, name)
@@ -82,9 +89,10 @@ def _strays(store: SqliteStore, folder: Path, name: str) -> Iterator[tuple[str, 
         yield "archive.cut", {"file": path.name, "from": size, "to": 0}
 
 
-def next_serial(folder: Path, name: str, worker: int) -> int:
-    """The number after the highest that a worker's files have."""
-    found = [re.fullmatch(rf"{re.escape(name)}-{worker}-(\d+)\.warc\.gz", path.name) for path in folder.iterdir()]
+def next_serial(folder: Path, name: str, worker: int, known: Iterable[str]) -> int:
+    """The number after the highest that a worker's files have, on the disk or in the database (`known`)."""
+    files = {*known, *(path.name for path in folder.iterdir())}
+    found = [re.fullmatch(rf"{re.escape(name)}-{worker}-(\d+)\.warc\.gz", file) for file in files]
     return max((int(match[1]) + 1 for match in found if match), default=0)
 
 

@@ -385,11 +385,12 @@ def test_a_file_that_was_never_registered_goes(shelf: Shelf) -> None:
 
 
 def test_the_next_serial(tmp_path: Path) -> None:
-    assert resume.next_serial(tmp_path, "job", 0) == 0
+    assert resume.next_serial(tmp_path, "job", 0, []) == 0
     for name in ("job-0-00000.warc.gz", "job-0-00007.warc.gz", "job-1-00030.warc.gz", "job-0-00009.warc.gz.part"):
         (tmp_path / name).touch()
-    assert resume.next_serial(tmp_path, "job", 0) == 8
-    assert resume.next_serial(tmp_path, "job", 2) == 0
+    assert resume.next_serial(tmp_path, "job", 0, []) == 8
+    assert resume.next_serial(tmp_path, "job", 2, []) == 0
+    assert resume.next_serial(tmp_path, "job", 1, ["job-1-00031.warc.gz"]) == 32
 
 
 @pytest.mark.parametrize(("lost", "left"), [(3, [2, 1]), (2, [3, 1]), (1, [3, 2])])

@@ -93,6 +93,8 @@ class Batch:
         """file → (offset, length) of its last group"""
         self.opened: list[tuple[str, int, int]] = []
         self.closed: list[str] = []
+        self.stored: list[tuple[str, str, str]] = []
+        """(SHA-256, store, file): an archive file is in the store, too"""
         self.cookies: list[tuple[Any, ...]] = []
         self.meta: dict[str, str] = {}
         self.outcomes: Counter[str] = Counter()

@@ -31,6 +31,8 @@ class Ledger:
         self.error: BaseException | None = None
         self.hold: Callable[[], bool] = lambda: False
         self.on_commit: Callable[[list[int]], None] = lambda pages: None
+        self.on_files: Callable[[list[str], list[str]], None] = lambda closed, stored: None
+        """Archive files that a commit has closed, and those that it says are in the store."""
         self.on_requeued: Callable[[Iterable[int]], None] = lambda hosts: None
         """Host ids of URLs that a commit brought within the depth limit."""
         self.before_cut: Callable[[], None] = lambda: None
@@ -102,6 +104,8 @@ class Ledger:
         self.relaxing = result.relaxing
         self.on_requeued(result.requeued)
         self.on_commit(batch.pages)
+        if batch.closed or batch.stored:
+            self.on_files(batch.closed, [file for *_, file in batch.stored])
         if self.relaxing and self._books.batch.empty:
             self.cut()
         if not self.committing and self._books.batch.empty:
@@ -151,6 +155,10 @@ class Ledger:
 
     def closed(self, file: str) -> None:
         self._books.batch.closed.append(file)
+        self._books.batch.empty = False
+
+    def stored(self, file: str, sha256: str, store: str) -> None:
+        self._books.batch.stored.append((sha256, store, file))
         self._books.batch.empty = False
 
     def archive(self, file: str) -> tuple[int, Place | None]:

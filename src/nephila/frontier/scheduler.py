@@ -79,6 +79,7 @@ class Scheduler:
         self.on_change: Callable[[], None] = lambda: None
         """Called when something may be due that was not, and when it is over."""
         self.on_commit: Callable[[list[int]], None] = lambda pages: None
+        self.on_files: Callable[[list[str], list[str]], None] = lambda closed, stored: None
         """Called with the url ids of a batch's visits (0: a try that was not final) when it is committed."""
         self.hold: Callable[[], bool] = lambda: False
         """True while somebody who is told of commits does not keep up: `full` is true then."""
@@ -103,6 +104,7 @@ class Scheduler:
         self._ending = Ending(books, ledger, self._suspects, manners.budgets)
         self._steering = Steering(books, ledger, network, manners, queues)
         books.on_change = lambda: self.on_change()
+        ledger.on_files = lambda closed, stored: self.on_files(closed, stored)
         ledger.on_commit, ledger.hold = lambda pages: self.on_commit(pages), lambda: self.hold()
         manners.addresses.on_found = self._found
         manners.proxies.on_back = self._way_out
@@ -264,6 +266,11 @@ class Scheduler:
     def closed(self, file: str) -> None:
         """Nothing more comes into this archive file."""
         self._ledger.closed(file)
+        self._ledger.tend()
+
+    def stored(self, file: str, sha256: str, store: str) -> None:
+        """An archive file is in the store, too."""
+        self._ledger.stored(file, sha256, store)
         self._ledger.tend()
 
     # --- steering ---------------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ def write(con: sqlite3.Connection, b: Batch) -> None:
         [(end, groups, file) for file, (end, groups) in b.archives.items()],
     )
     many("UPDATE archive SET closed = 1 WHERE file = ?", [(file,) for file in b.closed])
+    many("UPDATE archive SET sha256 = ?, store = ? WHERE file = ?", b.stored)
     _update(con, "host", HOST_COLUMNS, b.host_rows)
     _update(con, "host", ROBOTS_COLUMNS, b.robots)
     for (rule, host), (count, examples) in b.refused_counts.items():

@@ -19,6 +19,7 @@ from nephila import db
 from nephila.archive import reader
 from nephila.archive.reader import Content, Decode, Place, Stored
 from nephila.errors import ConfigError, Damaged
+from nephila.store.cache import Cache
 
 BATCH = 500
 
@@ -81,6 +82,8 @@ class Source:
         """`files`: where archive files lie that are not in the job's folder, by their names in the database."""
         self.folder, self.decode, self.access, self.files = folder, decode, access, files or {}
         self._path = lru_cache(256)(self._path_of)
+        self._away: Cache | None = None
+        self._stored: dict[str, tuple[str, int]] = {}
         self._con = db.reader(folder)
         self._con.row_factory = sqlite3.Row
 
@@ -89,6 +92,8 @@ class Source:
 
     def __exit__(self, *error: object) -> None:
         self._con.close()
+        if self._away is not None:
+            self._away.close()
 
     def visits(self) -> Iterator[Kept]:
         """Every visit of every round, in the order in which they were committed."""
@@ -169,10 +174,23 @@ class Source:
         """Where the records of a visit lie. Raises Damaged when nothing is kept of it."""
         if not kept.file or not kept.length:
             raise Damaged(f"nothing is kept of {kept.url}")
-        return Place(self._path(kept.file), kept.offset, kept.length)
+        return self._place(kept.file, kept.offset, kept.length)
 
     def _path_of(self, file: str) -> Path:
         return self.files[file] if file in self.files else reader.inside(self.folder / "archive", file)
+
+    def _place(self, file: str, offset: int, length: int) -> Place:
+        """On the disk; or what is needed of a file that is only in the store."""
+        path = self._path(file)
+        if file not in self.files and not path.exists():
+            if file not in self._stored:
+                rows = self.rows("SELECT store, committed FROM archive WHERE file = ?", file)
+                self._stored[file] = (rows[0]["store"], rows[0]["committed"]) if rows else ("", 0)
+            address, size = self._stored[file]
+            if address:
+                self._away = self._away or Cache()
+                path = self._away.path(address, file, size, offset, length)
+        return Place(path, offset, length)
 
     def _same(self, kept: Kept) -> Place | None:
         if not kept.same_as:
@@ -181,7 +199,7 @@ class Source:
         query = f"""SELECT a.file, v.offset, v.length FROM url u JOIN visit v ON v.id = ({holds}) JOIN archive a ON a.id = v.file
           WHERE u.id = ?"""
         rows = self.rows(query, kept.digest, kept.same_as)
-        return Place(self._path(rows[0]["file"]), rows[0]["offset"], rows[0]["length"]) if rows else None
+        return self._place(rows[0]["file"], rows[0]["offset"], rows[0]["length"]) if rows else None
 
     def left_out(self) -> dict[str, int]:
         """Credentials (their names, with a blank between) whose pages may not be seen → how many visits that are."""
