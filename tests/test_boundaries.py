@@ -55,7 +55,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"frontier", "fetch", "archive", "engine", "crew", "hand", "control", "lock"}
     | {"db", "events", "stats", "settings", "store", "views"},
     "api": {"job", "engine", "settings", "fetch", "page", "views", "db", "events"},
-    "ui": {"control", "db", "stats", "events"},
+    "ui": {"control", "db", "stats", "events", "views"},
     "cli": {
         "api",
         "job",

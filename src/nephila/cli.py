@@ -238,11 +238,8 @@ def _export(args: argparse.Namespace) -> int:
         name.removeprefix("of_view_"): value for name, value in vars(args).items() if name.startswith("of_view_")
     }
     chosen = {name: value for name, value in of_view.items() if value is not None}
-    if (args.dir is None) == (not args.archives):
-        raise ConfigError("give the folder of a crawl (nephila export VIEW DIR) or archives with --from, not both")
+    _either_way(args, "export VIEW")
     if args.archives:
-        if args.access:
-            raise ConfigError("--with belongs to a crawl of Nephila's: archives of --from name no credentials")
         done = job.export_from(args.view, args.archives, args.to, chosen, lambda sentence: say(sentence, 0))
     else:
         done = job.export(args.view, args.dir, args.to, args.access, chosen)
@@ -264,6 +261,30 @@ def _extract(args: argparse.Namespace) -> int:
         put(safe(json.dumps(row, ensure_ascii=False)))
     for remark in remarks:
         say(remark, 0)
+    return 0
+
+
+def _either_way(args: argparse.Namespace, command: str) -> None:
+    """A job or foreign archives."""
+    from nephila.errors import ConfigError
+
+    if (args.dir is None) == (not args.archives):
+        raise ConfigError(f"give the folder of a crawl (nephila {command} DIR) or archives with --from, not both")
+    if args.archives and args.access:
+        raise ConfigError("--with belongs to a crawl of Nephila's: archives of --from name no credentials")
+
+
+def _serve(args: argparse.Namespace) -> int:
+    from nephila import job
+    from nephila.ui import serve
+
+    _either_way(args, "serve")
+    if args.archives:
+        source = job.source_from(args.archives, lambda sentence: say(sentence, 0))
+    else:
+        source = job.source(args.dir, args.access)
+    title = (args.dir or args.archives[0]).resolve().name
+    serve.run(source, title, args.port, lambda address: put(f"Open {address} (Ctrl-C ends it)"))
     return 0
 
 
@@ -311,4 +332,5 @@ COMMANDS = {
     "extract": Command("show what rules for items find in the pages kept", options.build_extract, _extract),
     "upload": Command("send archive files that are not in the store yet", options.build_upload, _upload),
     "export": Command("make a mirror, a table or another view", options.build_export, _export),
+    "serve": Command("show what was crawled in a browser, at any time it was kept", options.build_serve, _serve),
 }  # fmt: skip

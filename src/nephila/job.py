@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from nephila.forget import Forgotten
     from nephila.plan import Ending
     from nephila.storing import Sent
+    from nephila.views.source import Source
 
 __all__ = [
     "VIEWS",
@@ -30,6 +32,8 @@ __all__ = [
     "export_from",
     "extract",
     "forget",
+    "source",
+    "source_from",
     "status",
     "upload",
 ]
@@ -128,3 +132,24 @@ def export_from(
     from nephila.views import registry
 
     return registry.export_from(view, files, to, decode, chosen, complain)
+
+
+@contextlib.contextmanager
+def source(folder: Path, access: Iterable[str] = ()) -> Iterator[Source]:
+    """What views read of a job; to be opened and closed in one thread. Raises ConfigError for the name of a credential that
+    is none of its own."""
+    from nephila import trouble
+    from nephila.fetch.decode import decode
+    from nephila.views.source import Source
+
+    with trouble.told(folder), Source(folder, decode, frozenset(access)) as found:
+        found.check_access()
+        yield found
+
+
+def source_from(files: Sequence[Path], complain: Callable[[str], object]) -> AbstractContextManager[Source]:
+    """The same of archives of other programs."""
+    from nephila.fetch.decode import decode
+    from nephila.views.borrowed import borrowed
+
+    return borrowed(files, decode, complain)

@@ -161,6 +161,37 @@ def build_export() -> argparse.ArgumentParser:
     )
     offered = "; ".join(f"{name} ({view.doc})" for name, view in job.VIEWS.items())
     parser.add_argument("view", metavar="VIEW", help=f"one of: {offered}")
+    _add_source(parser)
+    parser.add_argument(
+        "--to", metavar="X", default="", help="file, folder or database to write to (default: its place in DIR/views)"
+    )
+    views = parser.add_argument_group("of some views")
+    for name, option in job.VIEW_OPTIONS.items():
+        names = ", ".join(view for view, about in job.VIEWS.items() if name in about.takes)
+        kind: dict[str, Any] = (
+            {"metavar": option.metavar} if option.metavar else {"action": "store_const", "const": True}
+        )
+        flag = "--" + name.replace("_", "-")
+        views.add_argument(flag, dest=f"of_view_{name}", help=f"{names}: {option.doc}", **kind)
+    return parser
+
+
+def build_serve() -> argparse.ArgumentParser:
+    parser = Parser(
+        "serve",
+        "DIR|--from FILE [--port N] [--with NAME]",
+        "Show what was crawled in a browser on this machine: any kept page at any time, also while the crawl runs.",
+        "examples:\n  nephila serve example.com\n  nephila serve --from theirs.wacz --port 8080",
+    )
+    _add_source(parser)
+    parser.add_argument(
+        "--port", metavar="N", type=int, default=0, help="port on 127.0.0.1 (default: any that is free)"
+    )
+    return parser
+
+
+def _add_source(parser: argparse.ArgumentParser) -> None:
+    """Whose pages."""
     parser.add_argument("dir", metavar="DIR", type=Path, nargs="?", help="the job's folder")
     parser.add_argument(
         "--from",
@@ -171,19 +202,7 @@ def build_export() -> argparse.ArgumentParser:
         default=[],
         help="in place of DIR: an archive of any crawler (WARC, ARC, Tianwang, WACZ, or a folder of them; may be repeated)",
     )
-    parser.add_argument(
-        "--to", metavar="X", default="", help="file, folder or database to write to (default: its place in DIR/views)"
-    )
     _add_access(parser)
-    views = parser.add_argument_group("of some views")
-    for name, option in job.VIEW_OPTIONS.items():
-        names = ", ".join(view for view, about in job.VIEWS.items() if name in about.takes)
-        kind: dict[str, Any] = (
-            {"metavar": option.metavar} if option.metavar else {"action": "store_const", "const": True}
-        )
-        flag = "--" + name.replace("_", "-")
-        views.add_argument(flag, dest=f"of_view_{name}", help=f"{names}: {option.doc}", **kind)
-    return parser
 
 
 def _add_access(parser: argparse.ArgumentParser) -> None:

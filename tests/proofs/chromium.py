@@ -120,6 +120,21 @@ class Chromium:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
 
+    def run_in_frame(self, script: str) -> Any:
+        """The same in the first frame of another site (`watch_frames`)."""
+        self.ask("Page.getFrameTree")  # and what has been told meanwhile
+        outer = self._session
+        attached = [e["params"] for e in self._of("Target.attachedToTarget")]
+        self._session = next(one["sessionId"] for one in attached if one["targetInfo"]["type"] == "iframe")
+        try:
+            return self.run(script)
+        finally:
+            self._session = outer
+
+    def watch_frames(self) -> None:
+        """From now on frames of other sites, which have a process of their own, can be asked, too."""
+        self.ask("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True)
+
     def screenshot(self, path: Path) -> None:
         """What is to be seen, as PNG."""
         path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"]))

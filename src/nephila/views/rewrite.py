@@ -137,9 +137,9 @@ def utf8(content: bytes, charset: str) -> bytes:
     return decode(content, charset)[0].encode("utf-8", "replace")
 
 
-def html(page: bytes, to: Addresses, nested: int = 0) -> bytes:
-    """A page in UTF-8, which it then declares."""
-    writer = _Page(to, nested)
+def html(page: bytes, to: Addresses, nested: int = 0, lead: bytes = b"") -> bytes:
+    """A page in UTF-8, which it then declares. `lead`: markup of ours that comes before all of its head."""
+    writer = _Page(to, nested, _META + lead)
     done = writer.all(page, tags.records(page))
     if nested:
         return done
@@ -148,17 +148,17 @@ def html(page: bytes, to: Addresses, nested: int = 0) -> bytes:
         return done
     doctype = _DOCTYPE.match(done)
     at = doctype.end() if doctype else 0
-    return b"".join((done[:at], _META, done[at:]))
+    return b"".join((done[:at], _META, lead, done[at:]))
 
 
 def svg(page: bytes, to: Addresses) -> bytes:
     """A drawing in UTF-8: XML, in which nothing but addresses is touched."""
-    return _XML_DECLARATION.sub(rb"\1\2utf-8\2", _Page(to, 1).all(page, tags.drawn(page)), count=1)
+    return _XML_DECLARATION.sub(rb"\1\2utf-8\2", _Page(to, 1, b"").all(page, tags.drawn(page)), count=1)
 
 
 class _Page:
-    def __init__(self, to: Addresses, nested: int) -> None:
-        self._to, self._nested = to, nested
+    def __init__(self, to: Addresses, nested: int, lead: bytes) -> None:
+        self._to, self._nested, self._lead = to, nested, lead
         self.declared = False
 
     def all(self, page: bytes, records: Iterable[tags.Record]) -> bytes:
@@ -229,7 +229,7 @@ class _Page:
         if self.declared or self._nested:
             return tag
         self.declared = True
-        return tag + _META
+        return tag + self._lead
 
     def _base(self, tag: bytes) -> bytes:
         """Its target attribute stays."""

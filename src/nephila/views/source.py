@@ -117,6 +117,22 @@ class Source:
         )
         yield from self._seen(self.rows(f"{query} ORDER BY v.id", *ids))
 
+    def visited(self, after: int) -> Iterator[tuple[int, int, str]]:
+        """(visit, url.id, url) of the visits behind `after` that left something to look at or a reason why not."""
+        query = f"""SELECT v.id, v.url, u.url AS address, v.access FROM visit v JOIN url u ON u.id = v.url
+          WHERE v.id > ? AND u.url != '' AND u.kind != 'login' ORDER BY v.id LIMIT {BATCH}"""
+        while rows := self.rows(query, after):
+            yield from ((row["id"], row["url"], row["address"]) for row in rows if self.may_see(row["access"]))
+            after = rows[-1]["id"]
+
+    def history(self, url_id: int) -> list[Kept]:
+        """The last 1,000 visits of a URL, earliest first."""
+        query = f"""WITH RECURSIVE back (id) AS (SELECT visit FROM url WHERE id = ? UNION ALL
+            SELECT w.before FROM back JOIN visit w ON w.id = back.id WHERE w.before > 0 LIMIT 1000)
+          SELECT {_COLUMNS} FROM back JOIN visit v ON v.id = back.id JOIN url u ON u.id = v.url {_ALSO}
+          WHERE u.url != '' ORDER BY v.id"""
+        return list(self._seen(self.rows(query, url_id)))
+
     def pages(self) -> Iterator[Kept]:
         """The latest good answer of every URL that has one, in the order in which the URLs were found. Without what only
         the crawl itself needed: robots.txt and logins."""

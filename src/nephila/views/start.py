@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 _HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex"><title>Mirror · 网站镜像</title>
+<meta name="robots" content="noindex"><title>{title}</title>
 <style>
 :root { color-scheme: light dark; --ink: #1d2733; --soft: #5d6b7a; --line: #d8dee6; --paper: #fbfcfd; --link: #0b5cad; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6ebf1; --soft: #9aa7b5; --line: #303a46; --paper: #14191f; --link: #7ab7f5; } }
@@ -24,6 +24,11 @@ dl { display: flex; flex-wrap: wrap; gap: .75rem 2.5rem; margin: 1.5rem 0 0 } dt
 dd { margin: 0; font-size: 1.25rem; font-variant-numeric: tabular-nums }
 </style></head><body>
 """
+
+
+def head(title: str) -> str:
+    """The beginning of a page of ours, up to its body."""
+    return _HEAD.replace("{title}", escape(title), 1)
 
 
 def page(
@@ -53,7 +58,7 @@ def page(
     )
     return "".join(
         (
-            _HEAD,
+            head("Mirror · 网站镜像"),
             "<h1>Mirror · 网站镜像</h1>\n<p>Kept by Nephila. · 由 Nephila 保存。</p>\n<dl>",
             *(f"<div><dt>{name}</dt><dd>{number}</dd></div>" for number, name in numbers),
             "</dl>\n",
