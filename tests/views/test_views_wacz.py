@@ -167,3 +167,15 @@ def test_a_revisit_is_a_line_of_its_own(tmp_path: Path) -> None:
 def test_what_is_no_answer_has_no_line(job: Any, tmp_path: Path) -> None:
     job.page(f"{A}/x", "", outcome=Outcome.UNREACHABLE, length=0)
     assert registry.export("cdxj", job.folder, str(tmp_path / "i"), job.decode).startswith("0 captures")
+
+
+def test_a_file_that_is_only_in_the_store_keeps_its_name(
+    job: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job.page(f"{A}/x", "x")
+    (file,) = job.files
+    away = (job.folder / "archive" / file).rename(tmp_path / "slice")
+    monkeypatch.setattr("nephila.views.source.Cache.path", lambda *of: away)
+    job.con.execute("UPDATE archive SET store = 's3://bucket/job'")
+    registry.export("cdxj", job.folder, str(tmp_path / "i"), job.decode)
+    assert [capture["filename"] for _, _, capture in index((tmp_path / "i").read_bytes())] == [file]

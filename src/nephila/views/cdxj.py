@@ -55,7 +55,8 @@ def export(source: Source, order: Order) -> str:
             except Damaged:
                 unreadable += 1
                 continue
-            lines.add(kept, found, place.path.name, found.offset)
+            # A job's file keeps its name also when it is only in the store; those of `--from` have one of their own here.
+            lines.add(kept, found, place.path.name if source.files else kept.file, found.offset)
         count = whole.write_lines(lines.sorted(), order.target)
     lost = f"; {unreadable} records could not be read back" if unreadable else ""
     return f"{count:,} captures in {order.target or 'standard output'}{lost}"
