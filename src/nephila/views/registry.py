@@ -55,10 +55,13 @@ class Order(NamedTuple):
 OPTIONS = {
     "compressed": Option("every record compressed by itself (zlib), for readers that expect it"),
     "safe_cells": Option("an apostrophe before texts that a spreadsheet would run as a formula"),
-    "form": Option("what the files are: jsonl (default) or csv", "FORM"),
+    "form": Option("what the files are: items jsonl (default) or csv, graph csv (default) or graphml", "FORM"),
     "rules": Option(
         "rows by the rules ([[extract]]) of this TOML file, in place of those of the crawl's settings", "FILE"
     ),
+    "anchors": Option("with the text and the kind of every link; the pages are read again"),
+    "scores": Option("with PageRank and HITS of every node"),
+    "contract": Option("an address that moved is the one it leads to"),
     "table": Option("these tables only: page, visit, link, item, host", "NAME[,…]"),
     "follow": Option("go on while the crawl runs, and end with it"),
     "workers": Option(
@@ -87,6 +90,12 @@ VIEWS = {
         "items",
         "what pages say of things (schema.org, OpenGraph), a table per type",
         takes=("form", "rules", "safe_cells"),
+    ),
+    "graph": View(
+        "nephila.views.graph:export",
+        "graph",
+        "addresses and the links between them",
+        takes=("form", "anchors", "scores", "contract"),
     ),
     "tianwang": View(
         "nephila.views.tianwang:export", "pages.tianwang", "the pages as a Tianwang page store", True, ("compressed",)

@@ -1,0 +1,239 @@
+"""The view `graph`: addresses as nodes, links as edges, for programs that draw and measure networks.
+
+Nodes are known by their fingerprints, as in the tables. Edges come from table `link`, where they are packed; only their texts
+(`--anchors`) need the pages read again. What is held in memory is 8 bytes per address, and with `--scores` 8 bytes per edge
+and a matrix of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+from nephila.errors import ConfigError, Damaged
+from nephila.url.key import Fingerprints
+from nephila.views import csvfiles, reading, spool
+from nephila.views.folder import Folder
+from nephila.views.registry import Order
+from nephila.views.replaced import replaced
+from nephila.views.source import BATCH, Source
+
+FORMS = ("csv", "graphml")
+HOPS_MAX = 10
+"""Redirects in a row that `--contract` follows."""
+ANCHOR_CHARS = 500
+_BIAS = 1 << 63
+_UNFIT_IS = "\ufffd"
+_UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_NODES = f"""SELECT u.id, u.fp, u.url, u.state, u.depth, coalesce(v.outcome, '') AS outcome, coalesce(v.status, 0) AS status,
+  coalesce(v.title, '') AS title, coalesce(v.access, w.access, '') AS access
+  FROM url u LEFT JOIN visit v ON v.id = u.visit LEFT JOIN url p ON p.id = u.parent LEFT JOIN visit w ON w.id = p.visit
+  WHERE u.id > ? AND u.url != '' AND u.kind NOT IN ('robots', 'login') ORDER BY u.id LIMIT {BATCH}"""
+_LINKS = f"""WITH RECURSIVE back (id, first) AS (
+    SELECT u.id, u.visit FROM url u WHERE u.id IN (SELECT id FROM url WHERE id > ? AND visit > 0 ORDER BY id LIMIT {BATCH})
+    UNION ALL SELECT b.id, v.before FROM back b JOIN visit v ON v.id = b.first WHERE v.outcome NOT IN ('OK', 'MOVED'))
+  SELECT u.id, u.fp, v.outcome, v.access, coalesce(l.flat, 0) AS flat, coalesce(l.targets, x'') AS targets
+  FROM back b JOIN url u ON u.id = b.id JOIN visit v ON v.id = b.first LEFT JOIN link l ON l.visit = v.id
+  WHERE v.outcome IN ('OK', 'MOVED') ORDER BY u.id"""
+
+
+class Edge(NamedTuple):
+    """`kind`: `redirect`, `flat` (adds no depth: canonical, meta refresh), `link`; with `--anchors` the link's own kind, which has
+    `anchor` and `nofollow` then."""
+
+    source: int
+    target: int
+    kind: str
+    anchor: str = ""
+    nofollow: bool = False
+
+
+def export(source: Source, order: Order) -> str:
+    """Nodes and edges: two CSV files in a folder, or one GraphML file in it."""
+    form = str(order.chosen.get("form") or FORMS[0])
+    if form not in FORMS:
+        raise ConfigError(f"--form {form}: of a graph there are: {', '.join(FORMS)}")
+    graph = _Graph(source, contract=bool(order.chosen.get("contract")))
+    edges = graph.anchored if order.chosen.get("anchors") else graph.edges
+    scores = graph.scores() if order.chosen.get("scores") else None
+    write = {"csv": _csv, "graphml": _graphml}[form]
+    with replaced(order.path.absolute(), spool.written(order.path), "export of a graph") as draft, Folder(draft) as out:
+        spool.write_list(out, write(out, graph, edges, scores))
+    beyond = f"; {graph.beyond:,} links to addresses that are no rows of the job" if graph.beyond else ""
+    return f"{graph.written[0]:,} nodes, {graph.written[1]:,} edges in {order.path}{beyond}"
+
+
+class _Graph:
+    """The addresses of a job that may be seen, and the links between them. `beyond`: links that lead elsewhere."""
+
+    def __init__(self, source: Source, *, contract: bool) -> None:
+        self._source = source
+        fps = [row["fp"] for row in self._rows()]
+        self._fps = np.unique(np.array(fps, np.int64))
+        self.beyond, self.written = 0, [0, 0]
+        self._moved = self._contracted() if contract else {}
+
+    def _rows(self) -> Iterator[Any]:
+        at = 0
+        while rows := self._source.rows(_NODES, at):
+            yield from (row for row in rows if self._source.may_see(row["access"]))
+            at = rows[-1]["id"]
+
+    def _linking(self) -> Iterator[tuple[Any, Any]]:
+        """(row, its targets as fingerprints of the database) of every page that may be seen."""
+        at = 0
+        while ids := self._source.rows(f"SELECT id FROM url WHERE id > ? AND visit > 0 ORDER BY id LIMIT {BATCH}", at):
+            for row in self._source.rows(_LINKS, at):
+                if self._known(row["fp"]) and self._source.may_see(row["access"]):
+                    yield row, (np.frombuffer(row["targets"], np.uint64) ^ np.uint64(_BIAS)).view(np.int64)
+            at = ids[-1]["id"]
+
+    def _contracted(self) -> dict[int, int]:
+        """Fingerprint of what moved → that of where it leads in the end; a ring of redirects stays as it is."""
+        moved = {
+            row["fp"]: int(targets[0])
+            for row, targets in self._linking()
+            if row["outcome"] == "MOVED" and len(targets) and self._known(int(targets[0]))
+        }
+        ends = {}
+        for fp in moved:
+            end = fp
+            for _ in range(HOPS_MAX):
+                end = moved.get(end, end)
+            if end not in moved:
+                ends[fp] = end
+        return ends
+
+    def _known(self, fp: int) -> bool:
+        at = int(np.searchsorted(self._fps, fp))
+        return at < len(self._fps) and bool(self._fps[at] == fp)
+
+    def nodes(self) -> Iterator[tuple[Any, ...]]:
+        """(fp, url, state, outcome, status, depth, title)."""
+        for row in self._rows():
+            if row["fp"] not in self._moved and self._known(row["fp"]):
+                yield tuple(row[name] for name in ("fp", "url", "state", "outcome", "status", "depth", "title"))
+
+    def edges(self) -> Iterator[Edge]:
+        """Every link of the last good answer of every page, in the order of the pages; each target of a page once."""
+        self.beyond = 0
+        for row, targets in self._linking():
+            if row["fp"] in self._moved:
+                continue
+            moved, seen = row["outcome"] == "MOVED", set[int]()
+            for n, target in enumerate(targets.tolist()):
+                end = self._moved.get(target, target)
+                if not self._known(end):
+                    self.beyond += 1
+                elif end not in seen:
+                    seen.add(end)
+                    yield Edge(row["fp"], end, "redirect" if moved else "flat" if n < row["flat"] else "link")
+
+    def anchored(self) -> Iterator[Edge]:
+        """The same from the pages themselves, with what the links say; redirects come from the table."""
+        (key,) = (row["value"] for row in self._source.rows("SELECT value FROM meta WHERE key = 'fingerprint_key'"))
+        print_of = Fingerprints(int(key))
+        self.beyond = 0
+        yield from (edge for edge in self.edges() if edge.kind == "redirect")
+        self.beyond = 0
+        for kept in self._source.pages():
+            fp = print_of(kept.url) - _BIAS
+            if fp in self._moved or not self._known(fp):
+                continue
+            try:
+                links = reading.read(self._source, kept).page.links or ()
+            except Damaged:
+                continue
+            for link in links:
+                target = print_of(link.url) - _BIAS if link.url else 0
+                end = self._moved.get(target, target)
+                if not link.url or not self._known(end):
+                    self.beyond += 1
+                else:
+                    anchor = " ".join(link.anchor[:ANCHOR_CHARS].split())
+                    yield Edge(fp, end, str(link.kind), anchor, link.nofollow)
+
+    def scores(self) -> Callable[[int], tuple[float, float, float]]:
+        """PageRank, hub, authority by fingerprint."""
+        from nephila.views import ranks
+
+        fps = np.setdiff1d(self._fps, np.fromiter(self._moved, np.int64, len(self._moved)))
+        sources, targets = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+        old, new = self._arrows()
+        for row, packed in self._linking():
+            if row["fp"] in self._moved or not len(packed):
+                continue
+            if len(old):
+                at = np.minimum(np.searchsorted(old, packed), len(old) - 1)
+                packed = np.where(old[at] == packed, new[at], packed)
+            places = np.minimum(np.searchsorted(fps, packed), len(fps) - 1)
+            there = places[fps[places] == packed].astype(np.int32)
+            sources.append(np.full(len(there), np.searchsorted(fps, row["fp"]), np.int32))
+            targets.append(there)
+        found = ranks.scores(len(fps), np.concatenate(sources), np.concatenate(targets))
+        columns = np.stack(found, axis=1)
+        return lambda fp: tuple(columns[np.searchsorted(fps, fp)].tolist())
+
+    def _arrows(self) -> tuple[Any, Any]:
+        """What moved, sorted, and where to."""
+        pairs = np.array(sorted(self._moved.items()), np.int64).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
+
+
+_COLUMNS = ("fp", "url", "state", "outcome", "status", "depth", "title")
+_SCORES = ("pagerank", "hub", "authority")
+
+
+def _scored(graph: _Graph, scores: Any) -> Iterator[tuple[Any, ...]]:
+    graph.written[0] = 0
+    for node in graph.nodes():
+        graph.written[0] += 1
+        yield (*node, *scores(node[0])) if scores else node
+
+
+def _counted(graph: _Graph, edges: Callable[[], Iterator[Edge]]) -> Iterator[Edge]:
+    graph.written[1] = 0
+    for edge in edges():
+        graph.written[1] += 1
+        yield edge
+
+
+def _csv(out: Folder, graph: _Graph, edges: Callable[[], Iterator[Edge]], scores: Any) -> dict[str, int]:
+    names = [*_COLUMNS, *(_SCORES if scores else ())]
+    wide = edges == graph.anchored
+    rows = ([*e[:4], "true" if e.nofollow else "false"] if wide else e[:3] for e in _counted(graph, edges))
+    out.write("nodes.csv", csvfiles.records(names, _scored(graph, scores), False))
+    out.write("edges.csv", csvfiles.records(Edge._fields if wide else Edge._fields[:3], rows, False))
+    return {"nodes.csv": graph.written[0], "edges.csv": graph.written[1]}
+
+
+def _graphml(out: Folder, graph: _Graph, edges: Callable[[], Iterator[Edge]], scores: Any) -> dict[str, int]:
+    names = [*_COLUMNS[1:], *(_SCORES if scores else ())]
+    wide = ("kind", "anchor") if edges == graph.anchored else ("kind",)
+
+    def lines() -> Iterator[str]:
+        yield '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+        for name in names:
+            type = "double" if name in _SCORES else "int" if name in ("status", "depth") else "string"
+            yield f'<key id="{name}" for="node" attr.name="{name}" attr.type="{type}"/>\n'
+        for name in wide:
+            yield f'<key id="{name}" for="edge" attr.name="{name}" attr.type="string"/>\n'
+        yield '<graph edgedefault="directed">\n'
+        for node in _scored(graph, scores):
+            yield f'<node id="{node[0]}">{_data(names, node[1:])}</node>\n'
+        for edge in _counted(graph, edges):
+            yield f'<edge source="{edge.source}" target="{edge.target}">{_data(wide, edge[2:])}</edge>\n'
+        yield "</graph>\n</graphml>\n"
+
+    out.write("graph.graphml", (line.encode() for line in lines()))
+    return {"graph.graphml": sum(graph.written)}
+
+
+def _data(names: Any, values: Any) -> str:
+    pairs = zip(names, values, strict=False)
+    return "".join(f'<data key="{name}">{escape(_UNFIT.sub(_UNFIT_IS, str(value)))}</data>' for name, value in pairs)
