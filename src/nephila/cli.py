@@ -288,6 +288,22 @@ def _serve(args: argparse.Namespace) -> int:
     return 0
 
 
+def _search(args: argparse.Namespace) -> int:
+    from nephila import job
+    from nephila.display import found
+
+    answer = job.search(
+        args.dir, " ".join(args.query), limit=args.limit, access=args.access, with_noindex=args.with_noindex
+    )
+    if args.json:
+        put_json(answer)
+        return 0
+    bright = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+    for line in found(answer, bold=bright):
+        put(line)
+    return 0
+
+
 def _forget(args: argparse.Namespace) -> int:
     from nephila import job
     from nephila.display import safe
@@ -333,4 +349,5 @@ COMMANDS = {
     "upload": Command("send archive files that are not in the store yet", options.build_upload, _upload),
     "export": Command("make a mirror, a table or another view", options.build_export, _export),
     "serve": Command("show what was crawled in a browser, at any time it was kept", options.build_serve, _serve),
+    "search": Command("find pages and files by their words, Chinese included", options.build_search, _search),
 }  # fmt: skip

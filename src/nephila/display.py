@@ -230,6 +230,32 @@ def _many(n: int, what: str) -> str:
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
+def found(answer: dict[str, Any], *, bold: bool) -> list[str]:
+    """The answer of a search: what was found, best first, with the words that were asked for marked (`*word*` without `bold`)."""
+    on, off = ("\x1b[1m", "\x1b[0m") if bold else ("*", "*")
+    lines = list[str]()
+    for number, hit in enumerate(answer["hits"], 1):
+        facts = [hit["date"], hit["language"], amount(hit["size"]) if hit["size"] >= 0 and not hit["snippet"] else ""]
+        lines += [
+            f"{number}. {safe(hit['title'] or hit['name'] or hit['url'])}",
+            f"   {safe(hit['url'])}",
+            f"   {safe(' · '.join(fact for fact in facts if fact))}",
+        ]
+        if hit["snippet"]:
+            lines.append(f"   {_marked(hit['snippet'], hit['marks'], on, off)}")
+        lines.append("")
+    many = _many(answer["count"], "document")
+    return [*lines, f"{many} found in {answer['ms']:.0f} ms" if answer["count"] else "nothing found"]
+
+
+def _marked(text: str, marks: list[tuple[int, int]], on: str, off: str) -> str:
+    parts, at = list[str](), 0
+    for start, end in marks:
+        parts += [safe(text[at:start]), on, safe(text[start:end]), off]
+        at = end
+    return "".join([*parts, safe(text[at:])])
+
+
 def safe(text: str) -> str:
     """`text` with every character that a terminal would obey shown as an escape (`\\x1b`, `\\u202e`)."""
     return UNSAFE.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), text)

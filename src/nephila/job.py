@@ -32,6 +32,7 @@ __all__ = [
     "export_from",
     "extract",
     "forget",
+    "search",
     "source",
     "source_from",
     "status",
@@ -122,6 +123,19 @@ def extract(folder: Path, rules: Path | None, access: Iterable[str] = ()) -> tup
 
     with trouble.told(folder):
         return registry.extract(folder, rules, decode, frozenset(access))
+
+
+def search(folder: Path, text: str, **options: Any) -> dict[str, Any]:
+    """Answer a query from the job; see `views.search.search`. As JSON has it."""
+    import msgspec
+
+    from nephila import trouble
+    from nephila.fetch.decode import decode
+    from nephila.views.search import search
+
+    with trouble.told(folder):
+        answer: dict[str, Any] = msgspec.to_builtins(search(folder, text, decode, **options))
+        return answer
 
 
 def export_from(

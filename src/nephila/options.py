@@ -229,6 +229,29 @@ def build_extract() -> argparse.ArgumentParser:
     return parser
 
 
+def build_search() -> argparse.ArgumentParser:
+    parser = Parser(
+        "search",
+        "DIR QUERY [--limit N] [--json] [--with NAME] [--with-noindex]",
+        "Find what was crawled by its words; the index is brought up to the crawl first.",
+        "examples:\n  nephila search example.com '\"search engine\" -java date:2024'\n"
+        "  nephila search example.com 'title:天网 lang:zh host:pku.edu.cn'\n"
+        "  nephila search ftp.example.com 'name:linux*.tar.gz'",
+    )
+    parser.add_argument("dir", metavar="DIR", type=Path, help="the job's folder")
+    parser.add_argument(
+        "query",
+        metavar="QUERY",
+        nargs="+",
+        help='words, "a phrase", -without, one OR other, title: host: lang: name: date: (docs/search.md)',
+    )
+    parser.add_argument("--limit", metavar="N", type=int, default=10, help="show at most so many (default: 10)")
+    parser.add_argument("--json", action="store_true", help="as JSON; docs/search.md explains the keys")
+    parser.add_argument("--with-noindex", action="store_true", help="search pages that ask not to be indexed, too")
+    _add_access(parser)
+    return parser
+
+
 def build_forget() -> argparse.ArgumentParser:
     parser = Parser(
         "forget",

@@ -65,8 +65,9 @@ def blocks(tree: Document) -> Iterator[tuple[Element, str]]:
             yield element, text
 
 
-def of(reading: Reading, kept: Kept, furniture: frozenset[int] = frozenset()) -> Article:
-    """The article of a page that has a media type of `TEXT_TYPES`. `furniture`: `Repeats.of` its host. The tree is used up."""
+def of(reading: Reading, kept: Kept, furniture: frozenset[int] = frozenset(), *, whole: bool = False) -> Article:
+    """The article of a page that has a media type of `TEXT_TYPES`. `furniture`: `Repeats.of` its host; `whole`: all that is the
+    page's own, not only its densest part. The tree is used up."""
     page = reading.page
     if page.media_type not in HTML_TYPES or page.document is None:
         text = _plain(charset.decode(reading.content, kept.charset)[0])
@@ -75,15 +76,17 @@ def of(reading: Reading, kept: Kept, furniture: frozenset[int] = frozenset()) ->
     said = tree.article()
     author, published = _author(tree, said.byline or ""), _structured_date(tree, kept)
     body = own(tree, furniture)
-    main: Element | Document = body.main_content() or body
-    text, whole = _plain(main.to_text()), _plain(body.to_text())
-    if len(text) < _SHARE_MIN * len(whole):
-        main, text = body, whole
+    text, main = _plain(body.to_text()), body
+    head = text[:_DATE_CHARS]
+    if not whole and (dense := body.main_content()) is not None:
+        inner = _plain(dense.to_text())
+        if len(inner) >= _SHARE_MIN * len(text):
+            text, main = inner, dense
     main.resolve_links(page.links.base if page.links is not None else kept.url)
     return Article(
         page.title or " ".join((said.title or "").split()),
         author,
-        published or _date_in(whole[:_DATE_CHARS], kept),
+        published or _date_in(head, kept),
         page.language or language_of(text),
         text,
         main,

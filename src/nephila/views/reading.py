@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from nephila.config import Config
 from nephila.errors import Damaged
-from nephila.page import charset
+from nephila.page import charset, headers
 from nephila.page.reader import Reader
 from nephila.types import Body, Kind, Lease, Page, Request, Response, Timings
 from nephila.url.parse import resolve
@@ -35,14 +35,23 @@ def read(source: Source, kept: Kept) -> Reading:
     if found.problem and not found.content:
         raise Damaged(f"the content of {kept.url} cannot be decoded ({found.problem})")
     # Of FTP, the head is what was said on the control connection: the type is known from the row alone.
-    headers = found.headers if found.head.startswith(b"HTTP/") else [("content-type", kept.media_type)]
+    said = found.headers if found.head.startswith(b"HTTP/") else [("content-type", kept.media_type)]
     size = Body(size=len(found.content))
     response = Response(
-        kept.url, kept.status, kept.protocol, found.head, headers, size, size, b"", kept.started, Timings(),
+        kept.url, kept.status, kept.protocol, found.head, said, size, size, b"", kept.started, Timings(),
         truncated=kept.truncated,
     )  # fmt: skip
     page = _READ(Lease(kept.url_id, Request(kept.url, Kind(kept.kind)), 0), response, found.content)
     return Reading(page, found.content)
+
+
+def file_hidden(source: Source, kept: Kept) -> bool:
+    """`Reading.hidden` of what is no page: its header alone can say so. Raises Damaged like `read`."""
+    if kept.protocol == "ftp":
+        return False
+    with source.stored(kept) as found:
+        said = (headers.robots(value) for name, value in found.headers if name == "x-robots-tag")
+        return any(not _HIDING.isdisjoint(directives) for directives in said)
 
 
 def text(source: Source, kept: Kept) -> str:

@@ -97,6 +97,7 @@ VIEWS = {
         "addresses and the links between them",
         takes=("form", "anchors", "scores", "contract"),
     ),
+    "search": View("nephila.views.index:export", "search", "the index that nephila search asks"),
     "tianwang": View(
         "nephila.views.tianwang:export", "pages.tianwang", "the pages as a Tianwang page store", True, ("compressed",)
     ),

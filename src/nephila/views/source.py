@@ -95,9 +95,13 @@ class Source:
         if self._away is not None:
             self._away.close()
 
-    def visits(self) -> Iterator[Kept]:
-        """Every visit of every round, in the order in which they were committed."""
-        at = 0
+    def unlocked(self) -> Source:
+        """The same job with the pages of every credential: for what is stored and asks for the credential when it is shown."""
+        every = frozenset(name for names in self.left_out() for name in names.split())
+        return Source(self.folder, self.decode, self.access | every, self.files)
+
+    def visits(self, at: int = 0) -> Iterator[Kept]:
+        """Every visit of every round behind the one with the id `at`, in the order in which they were committed."""
         while rows := self.rows(_VISITS, at):
             yield from self._seen(rows)
             at = rows[-1]["id"]
