@@ -90,6 +90,12 @@ def test_contents_are_decoded_and_a_revisit_has_that_of_its_original(theirs: Pat
         assert source.seeds() == [f"{A}/", "ftp://a.test/f.txt"]
 
 
+def test_a_graph_of_it_with_and_without_the_texts_of_links(theirs: Path, tmp_path: Path) -> None:
+    for name, chosen in (("plain", {}), ("texts", {"anchors": True})):
+        said = registry.export_from("graph", [theirs], str(tmp_path / name), decode, chosen=chosen)
+        assert said.startswith("5 nodes, 3 edges")
+
+
 def test_a_mirror_of_it(theirs: Path, tmp_path: Path) -> None:
     registry.export_from("mirror", [theirs], str(tmp_path / "site"), decode)
     text = (tmp_path / "site" / "a.test" / "index.html").read_text("gbk")

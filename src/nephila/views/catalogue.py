@@ -60,7 +60,10 @@ class Catalogue:
         con.execute("CREATE UNIQUE INDEX url_fp ON url (fp)")
         con.execute("CREATE INDEX visit_digest ON visit (digest)")
         con.execute("INSERT INTO rule (id, text, since) VALUES (1, 'not in the archive', ?)", (time.time(),))
-        con.execute("INSERT INTO meta VALUES ('schema', ?), ('state', 'finished')", (str(db.SCHEMA),))
+        con.execute(
+            "INSERT INTO meta VALUES ('schema', ?), ('state', 'finished'), ('fingerprint_key', ?)",
+            (str(db.SCHEMA), str(_SEED)),
+        )
         con.execute("BEGIN")
 
     def __enter__(self) -> Catalogue:

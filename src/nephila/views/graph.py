@@ -36,10 +36,12 @@ _NODES = f"""SELECT u.id, u.fp, u.url, u.state, u.depth, coalesce(v.outcome, '')
   WHERE u.id > ? AND u.url != '' AND u.kind NOT IN ('robots', 'login') ORDER BY u.id LIMIT {BATCH}"""
 _LINKS = f"""WITH RECURSIVE back (id, first) AS (
     SELECT u.id, u.visit FROM url u WHERE u.id IN (SELECT id FROM url WHERE id > ? AND visit > 0 ORDER BY id LIMIT {BATCH})
-    UNION ALL SELECT b.id, v.before FROM back b JOIN visit v ON v.id = b.first WHERE v.outcome NOT IN ('OK', 'MOVED'))
+    UNION ALL SELECT b.id, v.before FROM back b JOIN visit v ON v.id = b.first WHERE v.outcome NOT IN ('OK', 'MOVED')
+      OR (v.same_as = v.url AND NOT EXISTS (SELECT 1 FROM link WHERE visit = v.id)))
   SELECT u.id, u.fp, v.outcome, v.access, coalesce(l.flat, 0) AS flat, coalesce(l.targets, x'') AS targets
   FROM back b JOIN url u ON u.id = b.id JOIN visit v ON v.id = b.first LEFT JOIN link l ON l.visit = v.id
-  WHERE v.outcome IN ('OK', 'MOVED') ORDER BY u.id"""
+  WHERE v.outcome IN ('OK', 'MOVED') ORDER BY u.id, v.id"""
+"""Back to the first good answer whose links were read: a repeated one of a foreign archive has none of its own."""
 
 
 class Edge(NamedTuple):
