@@ -109,10 +109,24 @@ def export(
     """Make a view of the job; see `views.registry.export`. Returns one sentence about what was written."""
     from nephila import lock, trouble
     from nephila.fetch.decode import decode
+    from nephila.store.objects import check, is_address
     from nephila.views import registry
 
-    with trouble.told(folder):
+    def made(to: str) -> str:
         return registry.export(view, folder, to, decode, frozenset(access), chosen, lambda: lock.is_held(folder))
+
+    with trouble.told(folder):
+        if not is_address(to):
+            return made(to)
+        import tempfile
+
+        from nephila.store.ship import ship
+
+        check(to, "--to")
+        with tempfile.TemporaryDirectory(prefix="nephila-view-") as place:
+            said = made(f"{place}/view")
+            count = ship(Path(place) / "view", to)
+        return f"{said.replace(f'{place}/view', to)}; {count:,} objects are there"
 
 
 def extract(folder: Path, rules: Path | None, access: Iterable[str] = ()) -> tuple[list[dict[str, Any]], list[str]]:

@@ -163,7 +163,10 @@ def build_export() -> argparse.ArgumentParser:
     parser.add_argument("view", metavar="VIEW", help=f"one of: {offered}")
     _add_source(parser)
     parser.add_argument(
-        "--to", metavar="X", default="", help="file, folder or database to write to (default: its place in DIR/views)"
+        "--to",
+        metavar="X",
+        default="",
+        help="file, folder, database or s3://BUCKET/KEY to write to (default: its place in DIR/views)",
     )
     views = parser.add_argument_group("of some views")
     for name, option in job.VIEW_OPTIONS.items():

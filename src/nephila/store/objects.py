@@ -43,30 +43,24 @@ def is_address(text: str) -> bool:
     return text.partition("://")[0] in SCHEMES and "://" in text
 
 
-def check(address: str) -> None:
-    """Raises ConfigError for an address that cannot be one, and when the package is not there."""
+def check(address: str, key: str = "store") -> None:
+    """Raises ConfigError, naming `key`, for an address that cannot be one, and when the package is not there."""
     parts = urlsplit(address)
     if parts.scheme not in SCHEMES or not parts.hostname:
         raise ConfigError(
-            f"store: {address!r} is no place in an object store; s3://BUCKET/PREFIX is expected (or gs, az)"
+            f"{key}: {address!r} is no place in an object store; s3://BUCKET/PREFIX is expected (or gs, az)"
         )
     if "@" in parts.netloc or parts.fragment:
         raise ConfigError(
-            "store: keys do not belong into the address: give --store-key env:NAME, or the store's own variables"
+            f"{key}: keys do not belong into the address: give --store-key env:NAME, or the store's own variables"
         )
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         if name not in _OPTIONS or parts.scheme != "s3" or not value:
-            raise ConfigError(f"store: {name}={value} is not known; s3 takes ?endpoint=URL&region=NAME")
+            raise ConfigError(f"{key}: {name}={value} is not known; s3 takes ?endpoint=URL&region=NAME")
     try:
         import obstore  # noqa: F401
     except ImportError as error:
-        raise ConfigError("store: object storage needs a package: pip install 'nephila[store]'") from error
-
-
-def below(address: str, name: str) -> str:
-    """The address of `name` in the folder `address`."""
-    parts = urlsplit(address)
-    return parts._replace(path=f"{parts.path.rstrip('/')}/{name}").geturl()
+        raise ConfigError(f"{key}: object storage needs a package: pip install 'nephila[store]'") from error
 
 
 class Objects:
