@@ -43,7 +43,7 @@ conformance: $(VENV)/.installed-test ## the public test corpora, and a table of 
 	@$(BIN)/python -m pytest -q tests/conformance $(ARGS)
 
 .PHONY: test-long
-test-long: SYSTEM_PARTS += chromium:/usr/bin/chromium mariadb-server:/usr/sbin/mariadbd
+test-long: SYSTEM_PARTS += chromium:/usr/bin/chromium debian-handbook:/usr/share/doc/debian-handbook/html/zh-CN/index.html mariadb-server:/usr/sbin/mariadbd
 test-long: $(VENV)/.installed-test system-parts ## the long tests: kills, soaks, whole sites
 	@$(BIN)/python -m pytest -q --long -m long $(ARGS)
 

@@ -2,7 +2,7 @@
 
 The PostgreSQL documentation (small pages) and Python's (large ones) are crawled once from a local server, then exported: by one
 process, by several, and once more with nothing to do. Best of the rounds, each into a folder of its own (a file system is slow
-where files were removed just now). Times are of the export's processes, without the start of Python.
+where files were removed just now). What the export of a single page costs, the start of its processes included, is taken off.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from benchmarks.servers import Missing, Nginx, mounted, postgres_docs, python_do
 
 SITES: dict[str, Callable[[], Path]] = {"postgresql": postgres_docs, "python": python_docs}
 TIME_S_MAX = 600
+FINISHED, LIMIT = 0, 3
 
 
 def main() -> int:
@@ -32,50 +33,50 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="nephila-mirror-", dir=args.folder) as scratch:
             try:
                 job = crawled(docs(), Path(scratch) / "job")
+                single = crawled(docs(), Path(scratch) / "single", "--max-pages", "1")
             except Missing as missing:
                 print(f"{site}: {missing}", file=sys.stderr)
                 return 2
             for workers in (0, args.workers):
-                print(row(site, job, Path(scratch), workers, args.rounds), flush=True)
+                print(row(site, job, single, Path(scratch), workers, args.rounds), flush=True)
     return 0
 
 
-def crawled(docs: Path, job: Path) -> Path:
+def crawled(docs: Path, job: Path, *options: str) -> Path:
     with Nginx(mounted(docs, 1), log=False) as server:
-        _nephila("crawl", f"{server.url}/m1/index.html", "-o", str(job), "--delay", "0", "--per-host", "16", "--quiet")
+        crawl = ["crawl", f"{server.url}/m1/index.html", "-o", str(job), "--delay", "0", "--per-host", "16", "--quiet"]
+        done = subprocess.run([sys.executable, "-m", "nephila", *crawl, *options], timeout=TIME_S_MAX)
+    if done.returncode not in (FINISHED, LIMIT):
+        raise RuntimeError(f"the crawl ended with {done.returncode}")
     return job
 
 
-def row(site: str, job: Path, scratch: Path, workers: int, rounds: int) -> str:
+def row(site: str, job: Path, single: Path, scratch: Path, workers: int, rounds: int) -> str:
     """One line of the table."""
-    empty = min((_cost(scratch, "--version") for _ in range(rounds)), key=lambda cost: cost.cpu_s)
-    first, again, files = [], [], 0
+    costs: dict[str, list[measure.Cost]] = {"start": [], "first": [], "again": []}
+    files = 0
     for n in range(rounds):
-        site_folder = scratch / f"site-{workers}-{n}"
-        export = ["export", "mirror", str(job), "--to", str(site_folder), "--workers", str(workers)]
-        first.append(_cost(scratch, *export))
-        again.append(_cost(scratch, *export))
-        files = (site_folder / "index.jsonl").read_bytes().count(b"\n")
-    cpu_s = min(cost.cpu_s for cost in first) - empty.cpu_s
-    wall_s = min(cost.wall_s for cost in first) - empty.wall_s
-    idle_s = min(cost.cpu_s for cost in again) - empty.cpu_s
+        target = scratch / f"mirror-{workers}-{n}"
+        costs["start"].append(_export(single, scratch / f"single-{workers}-{n}", workers))
+        costs["first"].append(_export(job, target, workers))
+        costs["again"].append(_export(job, target, workers))
+        files = (target / "index.jsonl").read_bytes().count(b"\n")
+    cpu_s = {name: min(cost.cpu_s for cost in found) for name, found in costs.items()}
+    wall_s = {name: min(cost.wall_s for cost in found) for name, found in costs.items()}
+    spent = cpu_s["first"] - cpu_s["start"]
+    again = cpu_s["again"] - cpu_s["start"]
     return (
-        f"{site:<10} {files:>6} {max(workers, 1):>10} {cpu_s / files * 1e3:>12.2f} {files / cpu_s:>17,.0f} {files / wall_s:>8,.0f}"
-        f" {idle_s / files * 1e3:>18.3f}"
+        f"{site:<10} {files:>6} {max(workers, 1):>10} {spent / files * 1e3:>12.2f} {files / spent:>17,.0f}"
+        f" {files / (wall_s['first'] - wall_s['start']):>8,.0f} {again / files * 1e3:>18.3f}"
     )
 
 
-def _cost(scratch: Path, *arguments: str) -> measure.Cost:
-    cost = measure.run([sys.executable, "-m", "nephila", *arguments], scratch, TIME_S_MAX)
+def _export(job: Path, target: Path, workers: int) -> measure.Cost:
+    command = ["export", "mirror", str(job), "--to", str(target), "--workers", str(workers)]
+    cost = measure.run([sys.executable, "-m", "nephila", *command], job.parent, TIME_S_MAX)
     if cost.code:
-        raise RuntimeError(f"nephila {' '.join(arguments)} ended with {cost.code}")
+        raise RuntimeError(f"the export ended with {cost.code}")
     return cost
-
-
-def _nephila(*arguments: str) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "nephila", *arguments], check=True, stdout=subprocess.DEVNULL, timeout=TIME_S_MAX
-    )
 
 
 if __name__ == "__main__":

@@ -106,6 +106,11 @@ def postgres_docs() -> Path:
     return _docs("postgresql-doc-*/html", "postgresql-doc-15")
 
 
+def debian_handbook() -> Path:
+    """Folder of the Debian handbook in Chinese (about 130 pages with many pictures)."""
+    return _docs("debian-handbook/html/zh-CN", "debian-handbook")
+
+
 def mounted(folder: Path, times: int) -> dict[str, Path]:
     """The same folder as `/m1/` … `/mN/`."""
     return {f"m{i}": folder for i in range(1, times + 1)}

@@ -135,9 +135,13 @@ class Chromium:
         """From now on frames of other sites, which have a process of their own, can be asked, too."""
         self.ask("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True)
 
-    def screenshot(self, path: Path) -> None:
+    def asked(self) -> list[str]:
+        """What the page has asked for since it was opened."""
+        return [event["params"]["request"]["url"] for event in self._of("Network.requestWillBeSent")]
+
+    def picture(self) -> bytes:
         """What is to be seen, as PNG."""
-        path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"]))
+        return base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])
 
     def ask(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a command and wait for its answer; events that come before it are kept."""

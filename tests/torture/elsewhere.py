@@ -32,8 +32,14 @@ ELSEWHERE: dict[str, tuple[str, ...]] = {
     "K6": ("views/test_views_names.py::test_names",),
     "K7": ("views/test_views_names.py::test_hosts_ports_and_our_own_files",),
     "K8": ("views/test_views_names.py::test_two_urls_never_share_a_name",),
-    "K9": ("views/test_views_mirror.py::test_a_failed_refetch_keeps_the_old_copy_and_a_good_one_replaces_it",),
-    "K10": ("views/test_views_mirror.py::test_a_symbolic_link_is_never_written_through",),
+    "K9": (
+        "views/test_views_mirror.py::test_a_failed_refetch_keeps_the_old_copy_and_a_good_one_replaces_it",
+        "views/test_views_mirror_again.py::test_a_failed_refetch_keeps_the_file_as_it_is",
+    ),
+    "K10": (
+        "views/test_views_mirror.py::test_a_symbolic_link_is_never_written_through",
+        "views/test_views_mirror_again.py::test_a_file_of_somebody_else_is_never_overwritten",
+    ),
     "L1": ("crash/test_fault_points.py::test_every_step", "crash/test_kills.py::test_kills_by_progress"),
     "L2": (
         "commands/test_commands_steering.py::test_one_signal_drains",

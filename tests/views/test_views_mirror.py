@@ -5,15 +5,17 @@ from __future__ import annotations
 import gzip
 import os
 import re
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from views.odd_sites import ODD_PATHS, WORDS, charset_site, odd_page
 
 from nephila.errors import ConfigError, DiskFull
 from nephila.types import Kind, Outcome
+from nephila.url.parse import normalise
 
 H = "http://example.com"
 
@@ -310,3 +312,83 @@ def test_a_target_that_cannot_be_written_is_the_users_mistake(
         patch.setattr(os, "mkdir", refused)
         with pytest.raises(ConfigError, match="another"):
             job.mirror(target=tmp_path)
+
+
+def test_every_link_of_a_site_of_odd_names_leads_to_its_page(job: Any) -> None:
+    for path in ODD_PATHS:
+        url = normalise(H + path)
+        assert url is not None
+        job.page(url, odd_page(path))
+    mirror = job.mirror()
+    assert len({path.casefold() for path in mirror.paths.values()}) == len(ODD_PATHS)
+    for row in mirror.index:
+        here = mirror.target / row["path"]
+        links = re.findall(r'<a href="([^"]*)"', here.read_text())
+        for link, path in zip(links, ODD_PATHS, strict=True):
+            to = (here.parent / unquote(unescape(link))).resolve()
+            assert mirror.target.resolve() in to.parents
+            assert f'<p id="me">{escape(path)}</p>' in to.read_text(), link
+
+
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize("charset", WORDS)
+def test_a_site_in_an_old_charset(job: Any, charset: str, declared: bool) -> None:
+    word = WORDS[charset]
+    for path, answer in charset_site(charset, declared=declared).items():
+        kind, _, said = answer.media_type.partition("; charset=")
+        job.page(H + path, answer.body, kind, charset=said or (charset if kind == "text/html" else ""))
+    mirror = job.mirror()
+    home = mirror.text(f"{H}/")
+    assert f"<title>{word}</title>" in home
+    assert charset not in home
+    for link in re.findall(r'<a href="([^"]*)"', home):
+        assert f"<p>{word}</p>" in (mirror.target / "example.com" / unquote(unescape(link))).read_text()
+    assert mirror.text(f"{H}/script.js") == f'var said = "{word}"'
+    assert mirror.text(f"{H}/style.css") == f'.{word} #css::before {{ content: "{word}" }}'
+
+
+def test_maps_frames_parameters_and_drawings_in_the_page(job: Any) -> None:
+    job.page(f"{H}/k.png", b"png", "image/png")
+    job.page(f"{H}/k", "page")
+    job.page(
+        f"{H}/d/",
+        """<html manifest="m"><map name=m><area href='/k' shape=rect></map><img src=/k.png usemap="#m" lowsrc="/k.png">
+        <object data="/k.png"><param name="movie" value="/k.png"><param name=x value="/k"></object>
+        <form action="/k"><button formaction="/gone"></form><svg><use href="/k.png#i"/><a xlink:href="/k"/></svg>
+        <img data-src="/k.png" data-srcset="/k.png 2x"><body background="/k.png"><blockquote cite="/k"></blockquote>
+        <a href="">self</a><a href="?x">query</a><iframe src="/k"></iframe>""",
+    )
+    text = job.mirror().text(f"{H}/d/")
+    for piece in (
+        "<area href='../k.html' shape=rect>",
+        '<img src="../k.png" usemap="#m" lowsrc="../k.png">',
+        '<object data="../k.png"><param name="movie" value="../k.png"><param name=x value="/k">',
+        f'<form action="../k.html"><button formaction="{H}/gone">',
+        '<use href="../k.png#i"/><a xlink:href="../k.html"/>',
+        '<img data-src="../k.png" data-srcset="../k.png 2x"><body background="../k.png"><blockquote cite="../k.html">',
+        f'<a href="">self</a><a href="{H}/d/?x">query</a><iframe src="../k.html">',
+    ):
+        assert piece in text
+    assert "manifest" not in text
+
+
+def test_two_pages_of_one_folder_keep_their_own_queries_and_bases(job: Any) -> None:
+    for name in ("a", "b"):
+        job.page(f"{H}/{name}", '<a href="?x">x</a><base href="/y/"><a href="p">p</a><a href="/a">a</a>')
+        job.page(f"{H}/{name}?x", name)
+    job.page(f"{H}/y/p", "p")
+    job.page(f"{H}/p", "wrong")
+    mirror = job.mirror()
+    for name in ("a", "b"):
+        text = mirror.text(f"{H}/{name}")
+        assert [href(text, n) for n in range(3)] == [f"{name}@x.html", "y/p.html", "a.html"]
+    assert mirror.report.missing == 0
+
+
+def test_a_page_that_does_not_decode_is_written_as_it_can_be_read(job: Any) -> None:
+    job.page(f"{H}/a", b'<title>\xff\xe4</title><a href="/b\xff">x</a>', charset="utf-8")
+    job.page(f"{H}/b%EF%BF%BD", "b")
+    mirror = job.mirror()
+    page = (mirror.target / mirror.paths[f"{H}/a"]).read_bytes()
+    assert b"<title>\xff\xe4</title>" in page
+    assert b'href="b%EF%BF%BD.html"' in page
