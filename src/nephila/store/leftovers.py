@@ -10,8 +10,8 @@ import io
 import os
 import re
 from collections.abc import Iterator
+from html import unescape
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
-from xml.sax.saxutils import unescape
 
 from nephila.store.objects import KEY_VARIABLE, REQUEST_S, Trouble
 
@@ -79,4 +79,4 @@ class _Asked:
 
 def _field(text: str, name: str) -> str:
     found = re.search(rf"<{name}>(.*?)</{name}>", text, re.DOTALL)
-    return unescape(found[1], {"&quot;": '"', "&apos;": "'"}) if found else ""
+    return unescape(found[1]) if found else ""

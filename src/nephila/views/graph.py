@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from html import escape
 from typing import Any, NamedTuple
-from xml.sax.saxutils import escape
 
 import numpy as np
 
