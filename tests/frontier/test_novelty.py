@@ -16,13 +16,13 @@ def texts(*more: int) -> bytes:
 
 
 def test_nothing_new_is_stale_and_anything_new_is_not() -> None:
-    it = Novelty()
+    it = Novelty(1)
     assert [it.watch(texts(), False), it.watch(texts(), False), it.watch(texts(100), False)] == [False, True, False]
     assert it.watch(texts(100), False)
 
 
 def test_few_texts_are_stale_only_as_twins() -> None:
-    it = Novelty()
+    it = Novelty(1)
     assert [it.watch(array("I", [2, 4]).tobytes(), twin) for twin in (False, False, True)] == [False, False, True]
 
 
@@ -46,7 +46,7 @@ def test_a_heading_over_nothing_proves_nothing() -> None:
 
 
 def test_watching_begins_late_and_becomes_rare_while_there_is_news() -> None:
-    it, asked = Novelty(), []
+    it, asked = Novelty(1), []
     for i in range(1000):
         if it.wants(free=32):
             asked.append(i)
@@ -60,7 +60,7 @@ def test_watching_begins_late_and_becomes_rare_while_there_is_news() -> None:
 
 @pytest.mark.parametrize(("dated", "pages"), [(False, 32 + WINDOW), (True, 32 + WINDOW // 2)])
 def test_a_form_without_news_is_dry_after_so_many_pages(dated: bool, pages: int) -> None:
-    it = Novelty(dated=dated)
+    it = Novelty(1, dated)
     while not it.dry():
         if it.wants(free=32):
             it.watch(texts(), False)
@@ -71,7 +71,7 @@ def test_a_form_without_news_is_dry_after_so_many_pages(dated: bool, pages: int)
 
 def test_news_wear_off() -> None:
     """A list that shows the same things in other ways says new things for a while."""
-    it = Novelty()
+    it = Novelty(1)
     while not it.dry():
         if it.wants(free=32):
             it.watch(texts(10_000 + 2 * min(it.watched, 100)), False)
@@ -80,10 +80,22 @@ def test_news_wear_off() -> None:
 
 
 def test_a_rich_form_is_left_alone() -> None:
-    it = Novelty()
+    it = Novelty(1)
     it.pages = 100
     for i in range(0, KNOWN_MAX, 400):
         it.watch(array("I", range(2 * i, 2 * i + 1000, 2)).tobytes(), False)
     assert it.rich
     assert not it.known
     assert not it.wants(free=32)
+
+
+def test_plain_paths_that_repeat_others_are_copies_and_hardly_looked_at() -> None:
+    """A site that is mounted twenty times says nothing new from the second time on, and every page of it is wanted."""
+    copies, sketch, watched = Novelty(), array("I", range(0, 40, 2)).tobytes(), 0
+    for _ in range(2_000):
+        if copies.wants(32):
+            watched += 1
+            copies.watch(sketch, twin=True)
+        copies.pages += 1
+    assert not copies.dry()
+    assert watched <= copies.window + 2_000 // RARELY + 1

@@ -51,6 +51,11 @@ class Novelty:
         """forms that stale pages have brought new addresses of"""
 
     @property
+    def judged(self) -> bool:
+        """Whether it can be found dry. Plain paths that repeat others are copies (a site that is mounted twice), and kept."""
+        return self.dated or self.parameters > 0
+
+    @property
     def window(self) -> int:
         return WINDOW // 2 if self.dated else WINDOW
 
@@ -60,6 +65,8 @@ class Novelty:
             return False
         if self.watched < self.window:
             return True
+        if not self.judged:
+            return self.pages % RARELY == 0
         share = self.stale() / self.window
         return self.pages % next(every for least, every in OFTEN if share >= least) == 0
 
@@ -102,7 +109,7 @@ class Novelty:
 
     def dry(self) -> bool:
         """Enough pages were watched, and (nearly) none of them said anything new."""
-        return self.watched >= self.window and self.stale() >= self.window - FRESH_MAX
+        return self.judged and self.watched >= self.window and self.stale() >= self.window - FRESH_MAX
 
     def alive(self) -> bool:
         """Its pages are worth coming to: a quarter of them, or more, say something new."""

@@ -60,6 +60,9 @@ async def _calendar(talk: Talk) -> None:
     """Each page leads to the next and to the one before, and says no more than which it is."""
     shapes = {"in-the-path": "/events/{y}/{m:02}/", "one-parameter": "/cal?date={y}-{m:02}"}
     shape = shapes.get(talk.place.case.name, "/day?year={y}&month={m}")
+    if talk.path != "/" and not talk.path.startswith(shape.partition("{")[0]):  # else it would be a soft 404, too
+        await talk.say(answer(status="404 Not Found"))
+        return
     digits = [int(part) for part in "".join(c if c.isdigit() else " " for c in talk.path).split()] or [2026, 1]
     y, m = digits[0], digits[1]
     near = [(y, m % 12 + 1) if m < 12 else (y + 1, 1), (y, m - 1) if m > 1 else (y - 1, 12)]
