@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -24,3 +25,8 @@ class SystemClock:
 
     def wall(self) -> float:
         return time.time()
+
+
+def iso(moment: float, precision: str = "seconds") -> str:
+    """Unix time as ISO 8601 in UTC, such as `2026-12-01T08:30:00Z`. `precision`: `seconds` or `milliseconds`."""
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec=precision).replace("+00:00", "Z")

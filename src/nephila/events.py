@@ -11,9 +11,10 @@ import os
 import re
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from nephila.clock import iso
 
 EVENTS = {
     "crawl.start": "a crawl began in an empty folder: version, seeds, workers",
@@ -85,7 +86,7 @@ class Log:
         """Append one event. Raises KeyError for a name that is not in EVENTS (a bug)."""
         if name not in EVENTS:
             raise KeyError(name)
-        now = datetime.fromtimestamp(self._wall(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        now = iso(self._wall(), "milliseconds")
         lost = {"lost": self.lost} if self.lost else {}
         self._append(line({"time": now, "event": name} | fields | lost))
 

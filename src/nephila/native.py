@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -22,3 +23,14 @@ def library(source: Path) -> ctypes.PyDLL | None:
         return found if built_from == zlib.crc32(source.read_bytes()) else None
     except (OSError, ValueError):
         return None
+
+
+def scan(source: Path, *takes: type) -> Callable[..., int] | None:
+    """The one function of such a part, `nephila_NAME`, which takes arguments of these types and returns a number; None like
+    `library`."""
+    found = library(source)
+    if found is None:
+        return None
+    made = found[f"nephila_{source.stem}"]
+    made.restype, made.argtypes = ctypes.c_int64, takes
+    return made

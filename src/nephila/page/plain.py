@@ -12,7 +12,6 @@ import ctypes
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 
 from turbohtml import Document, Element, Namespace, parse
@@ -41,18 +40,14 @@ _start = [b"<no page yet"]
 _PRESCAN_BYTES = 1024
 
 
-def _load() -> Callable[..., int] | None:
-    """The scan, None where it was not built."""
-    found = native.library(Path(__file__).with_name("plain.c"))
-    if found is None:
-        return None
-    scan = found.nephila_plain
-    scan.restype = ctypes.c_int64
-    scan.argtypes = [ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p]
-    return scan
-
-
-_scan = _load()
+_scan = native.scan(
+    Path(__file__).with_name("plain.c"),
+    ctypes.c_char_p,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+)
 _records = array("i", bytes(4 * _FIELDS * _RECORDS_MAX))
 _slots = array("i", bytes(4 * _SLOTS))
 _records_at, _slots_at = _records.buffer_info()[0], _slots.buffer_info()[0]

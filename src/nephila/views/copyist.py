@@ -31,12 +31,10 @@ from nephila.views import folders, rewrite, style
 from nephila.views.folder import Folder
 from nephila.views.ledger import Written
 from nephila.views.plan import Place, Plan
-from nephila.views.source import Kept, Source
+from nephila.views.source import FILE_MAX, Kept, Source
 
 SHARE = 100
 """Files per share: what is written again after a kill, at most, per process."""
-CONTENT_MAX = 256 << 20
-"""A compressed answer is unpacked to at most this much; others are copied whole, whatever their size."""
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 _SCRIPTS = frozenset({"text/javascript", "application/javascript", "application/x-javascript", "text/ecmascript"})
 
@@ -163,10 +161,7 @@ class Copyist:
         return rewrite.utf8(self._decoded(kept), kept.charset)
 
     def _decoded(self, kept: Kept) -> bytes:
-        found = self._source.content(kept, CONTENT_MAX)
-        if found.problem and not found.content:
-            raise Damaged(f"its content cannot be decoded ({found.problem})")
-        return found.content
+        return self._source.decoded(kept, FILE_MAX).content
 
     def _copied(self, kept: Kept) -> Iterator[bytes]:
         with self._source.stored(kept) as found:

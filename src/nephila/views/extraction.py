@@ -10,10 +10,10 @@ import itertools
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from nephila.clock import iso
 from nephila.errors import ConfigError, Damaged
 from nephila.page import extract
 from nephila.page.extract import Rule
@@ -112,7 +112,7 @@ def pages(source: Source) -> Iterator[Kept]:
 
 def origin(kept: Kept, markup: str, n: int) -> dict[str, Any]:
     """Where a row comes from: the columns that every table of items begins with."""
-    fetched = datetime.fromtimestamp(kept.started, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    fetched = iso(kept.started)
     return {"_page": kept.url, "_fetched": fetched, "_markup": markup, "_row": n}
 
 

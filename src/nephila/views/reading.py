@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nephila.config import Config
-from nephila.errors import Damaged
 from nephila.page import charset, headers
 from nephila.page.reader import Reader
 from nephila.types import Body, Kind, Lease, Page, Request, Response, Timings
@@ -31,9 +30,7 @@ class Reading(NamedTuple):
 
 def read(source: Source, kept: Kept) -> Reading:
     """The page of a visit. Raises Damaged when it does not read back."""
-    found = source.content(kept, _c.page_bytes_max)
-    if found.problem and not found.content:
-        raise Damaged(f"the content of {kept.url} cannot be decoded ({found.problem})")
+    found = source.decoded(kept, _c.page_bytes_max)
     # Of FTP, the head is what was said on the control connection: the type is known from the row alone.
     said = found.headers if found.head.startswith(b"HTTP/") else [("content-type", kept.media_type)]
     size = Body(size=len(found.content))

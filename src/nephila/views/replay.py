@@ -15,15 +15,13 @@ from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from nephila.errors import Damaged
 from nephila.page.listing import MEDIA_TYPE
 from nephila.url.key import key
 from nephila.url.parse import normalise, without_userinfo
 from nephila.views import folders, rewrite, style
 from nephila.views.cdxj import digits
-from nephila.views.source import Kept, Source
+from nephila.views.source import FILE_MAX, Kept, Source
 
-CONTENT_MAX = 256 << 20
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 _SHOWN = frozenset({"OK", "MOVED", "REFUSED", "SKIPPED", "UNREADABLE", "TOO_LARGE"})
 _HALF = 1 << 63
@@ -101,10 +99,10 @@ class Replay:
             return iter([self._rewritten(kept, _Inside(kept, at), lead)])
         with self.source.stored(kept) as found:
             plain = not found.encoding
-        return self._streamed(kept) if plain else iter([self._content(kept)])
+        return self._streamed(kept) if plain else iter([self.source.decoded(kept, FILE_MAX).content])
 
     def _rewritten(self, kept: Kept, inside: _Inside, lead: str) -> bytes:
-        data = self._content(kept)
+        data = self.source.decoded(kept, FILE_MAX).content
         if kept.media_type == MEDIA_TYPE:
             return folders.page(data, kept, inside).encode("utf-8", "replace")
         data = rewrite.utf8(data, kept.charset)
@@ -113,12 +111,6 @@ class Replay:
         if kept.media_type == "text/css":
             return style.stylesheet(data.decode("utf-8", "replace"), inside).encode("utf-8", "replace")
         return rewrite.svg(data, inside)
-
-    def _content(self, kept: Kept) -> bytes:
-        found = self.source.content(kept, CONTENT_MAX)
-        if found.problem and not found.content:
-            raise Damaged(f"its content cannot be decoded ({found.problem})")
-        return found.content
 
     def _streamed(self, kept: Kept) -> Iterator[bytes]:
         with self.source.stored(kept) as found:

@@ -22,6 +22,8 @@ from nephila.errors import ConfigError, Damaged
 from nephila.store.cache import Cache
 
 BATCH = 500
+FILE_MAX = 256 << 20
+"""A compressed answer that becomes a file is unpacked to at most this much; others are copied whole, whatever their size."""
 
 _COLUMNS = """v.id, v.url AS url_id, u.url, u.kind, u.depth, u.parent, coalesce(p.url, '') AS parent_url, v.round,
   v.started, v.outcome, v.reason, v.status, v.protocol, v.ip, v.media_type, v.charset, v.bytes, v.ms, v.digest, v.truncated,
@@ -185,6 +187,13 @@ class Source:
     def content(self, kept: Kept, limit: int = reader.CONTENT_MAX) -> Content:
         """The decoded content. Raises Damaged when there is none or it does not read back."""
         return reader.payload(self.place(kept), self.decode, self._same(kept), limit)
+
+    def decoded(self, kept: Kept, limit: int) -> Content:
+        """The same, for those who can do nothing without it: Damaged also when nothing of it could be decoded."""
+        found = self.content(kept, limit)
+        if found.problem and not found.content:
+            raise Damaged(f"the content of {kept.url} cannot be decoded ({found.problem})")
+        return found
 
     def stored(self, kept: Kept) -> AbstractContextManager[Stored]:
         """The answer as it was kept, for bodies of any size. Raises Damaged like `content`."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
+from nephila.clock import iso
 from nephila.views import whole
 from nephila.views.registry import Order
 from nephila.views.source import Kept, Source
@@ -41,7 +41,7 @@ def _row(source: Source, kept: Kept) -> dict[str, Any]:
         "status": kept.status,
         "outcome": kept.outcome,
         "reason": kept.reason,
-        "started": datetime.fromtimestamp(kept.started, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "started": iso(kept.started, "milliseconds"),
         "ms": kept.ms,
         "bytes": kept.bytes,
         "media_type": kept.media_type,

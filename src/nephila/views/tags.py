@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import re
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import unescape
 from html.entities import html5
 from pathlib import Path
@@ -65,18 +65,14 @@ _CONTENTS = {"style": STYLE, "noscript": NOSCRIPT}
 _FIELDS, _RECORDS = 3, 4096
 
 
-def _load() -> Callable[..., int] | None:
-    """The scan, None where it was not built."""
-    found = native.library(Path(__file__).with_name("tags.c"))
-    if found is None:
-        return None
-    scan = found.nephila_tags
-    scan.restype = ctypes.c_int64
-    scan.argtypes = [ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64]
-    return scan
-
-
-_scan = _load()
+_scan = native.scan(
+    Path(__file__).with_name("tags.c"),
+    ctypes.c_char_p,
+    ctypes.c_int64,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_int64,
+)
 _records = array("i", bytes(4 * _FIELDS * _RECORDS))
 _records_at = _records.buffer_info()[0]
 _from = ctypes.c_int64()

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
+from nephila.clock import iso
 from nephila.errors import Damaged
 from nephila.types import ERRANDS, Kind
 from nephila.url.parse import host_of
@@ -77,7 +77,7 @@ def _fields(kept: Kept, said: Article) -> dict[str, Any]:
         "author": said.author,
         "date": said.date,
         "language": said.language,
-        "fetched": datetime.fromtimestamp(kept.started, UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "fetched": iso(kept.started),
     }
 
 
