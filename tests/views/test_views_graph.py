@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import time
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import networkx
 import numpy as np
 import pytest
@@ -141,8 +143,40 @@ def test_the_links_of_the_last_good_answer_count(web: Any, tmp_path: Path) -> No
 
 
 def test_a_form_that_is_none(web: Any, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--form jsonl: of a graph there are: csv, graphml"):
+    with pytest.raises(ConfigError, match="--form jsonl: of a graph there are: csv, graphml, parquet"):
         export(web, tmp_path / "g", form="jsonl")
+    with pytest.raises(ConfigError, match="--safe-cells is for --form csv"):
+        export(web, tmp_path / "g", form="graphml", safe_cells=True)
+    assert not (tmp_path / "g").exists()
+
+
+def test_parquet_holds_what_csv_holds(web: Any, tmp_path: Path) -> None:
+    for form in ("csv", "parquet"):
+        export(web, tmp_path / form, form=form, scores=True, anchors=True)
+    for table in ("nodes", "edges"):
+        found = duckdb.sql(f"SELECT * FROM '{tmp_path}/parquet/{table}/*.parquet'")
+        ours = [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+        assert [{name: _cell(value) for name, value in row.items()} for row in ours] == rows(
+            tmp_path / f"csv/{table}.csv"
+        )
+    types = duckdb.sql(f"SELECT fp, depth, pagerank FROM '{tmp_path}/parquet/nodes/*.parquet'").types
+    assert [str(type) for type in types] == ["BIGINT", "BIGINT", "DOUBLE"]
+    export(web, tmp_path / "parquet", form="csv")
+    assert not (tmp_path / "parquet" / "nodes").exists(), "another form takes the place of the first"
+
+
+def _cell(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def test_texts_that_a_spreadsheet_would_run(web: Any, tmp_path: Path) -> None:
+    web.page(f"{H}/f", '<a href="/b">=cmd|x</a>', title="+1")
+    web.con.execute("UPDATE url SET fp = ? WHERE url = ?", (fp("/f"), f"{H}/f"))
+    for safe, mark in ((False, ""), (True, "'")):
+        export(web, tmp_path / "g", anchors=True, safe_cells=safe)
+        assert f"{mark}+1" in [row["title"] for row in rows(tmp_path / "g" / "nodes.csv")]
+        assert f"{mark}=cmd|x" in [row["anchor"] for row in rows(tmp_path / "g" / "edges.csv")]
+        assert fp("/") in [int(row["fp"]) for row in rows(tmp_path / "g" / "nodes.csv")], "numbers stay numbers"
 
 
 def test_known_values_of_pagerank() -> None:
@@ -172,3 +206,14 @@ def test_graphs_without_edges_or_nodes_and_edges_given_twice() -> None:
     assert ranks.scores(2, np.array([0]), np.array([0])).pagerank == pytest.approx([0.5, 0.5])
     once, twice = (ranks.scores(3, np.array([0] * n + [1]), np.array([1] * n + [2])) for n in (1, 2))
     assert once.pagerank == pytest.approx(twice.pagerank)
+
+
+@pytest.mark.long
+def test_ten_million_edges_are_scored_within_a_minute() -> None:
+    random = np.random.default_rng(1)
+    sources = random.integers(0, 10**6, 10**7, dtype=np.int32)
+    targets = (10**6 * random.random(10**7) ** 3).astype(np.int32)  # few pages have most of the links
+    started = time.perf_counter()
+    found = ranks.scores(10**6, sources, targets)
+    assert time.perf_counter() - started < 60
+    assert [column.sum() for column in found] == pytest.approx([1, 1, 1])

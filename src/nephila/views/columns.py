@@ -23,26 +23,26 @@ class Column(NamedTuple):
     empty: bool = False
 
 
-def _columns(text: str) -> tuple[Column, ...]:
+def shaped(text: str) -> tuple[Column, ...]:
     """`name type` each, a `?` behind those that may be empty."""
     pairs = (one.split() for one in text.split(","))
     return tuple(Column(name, type.rstrip("?"), type.endswith("?")) for name, type in pairs)  # type: ignore[arg-type]
 
 
 TABLES = {
-    "page": _columns(
+    "page": shaped(
         "fp number, url text, origin text, kind text, depth number, hops number, parent number?, state text, rule text,"
         " round number"
     ),
-    "visit": _columns(
+    "visit": shaped(
         "fp number, round number, url text, kind text, started time?, outcome text, reason text, status number,"
         " protocol text, ip text, media_type text, charset text, bytes number, ms number, digest text, truncated text,"
         " access text, same_as number?, moved_to text, title text, language text, links number, file text,"
         " file_offset number, file_length number"
     ),
-    "link": _columns("fp number, round number, n number, target number, flat flag"),
-    "item": _columns("fp number, round number, n number, value text"),
-    "host": _columns(
+    "link": shaped("fp number, round number, n number, target number, flat flag"),
+    "item": shaped("fp number, round number, n number, value text"),
+    "host": shaped(
         "origin text, ip text, pages number, bytes number, robots_state text, robots_status number, robots_fetched time?,"
         " crawl_delay real?, verdict text"
     ),

@@ -2,13 +2,15 @@
 
 Nodes are known by their fingerprints, as in the tables. Edges come from table `link`, where they are packed; only their texts
 (`--anchors`) need the pages read again. What is held in memory is 8 bytes per address, and with `--scores` 8 bytes per edge
-and a matrix of them.
+and a matrix of them (`ranks`).
 """
 
 from __future__ import annotations
 
 import re
+from array import array
 from collections.abc import Callable, Iterator
+from functools import partial
 from html import escape
 from typing import Any, NamedTuple
 
@@ -17,12 +19,13 @@ import numpy as np
 from nephila.errors import ConfigError, Damaged
 from nephila.url.key import Fingerprints
 from nephila.views import csvfiles, reading, spool
+from nephila.views.columns import shaped
 from nephila.views.folder import Folder
 from nephila.views.registry import Order
 from nephila.views.replaced import replaced
 from nephila.views.source import BATCH, Source
 
-FORMS = ("csv", "graphml")
+FORMS = ("csv", "graphml", "parquet")
 HOPS_MAX = 10
 """Redirects in a row that `--contract` follows."""
 ANCHOR_CHARS = 500
@@ -56,18 +59,22 @@ class Edge(NamedTuple):
 
 
 def export(source: Source, order: Order) -> str:
-    """Nodes and edges: two CSV files in a folder, or one GraphML file in it."""
+    """Nodes and edges: two CSV files in a folder, two folders of Parquet files, or one GraphML file."""
     form = str(order.chosen.get("form") or FORMS[0])
     if form not in FORMS:
         raise ConfigError(f"--form {form}: of a graph there are: {', '.join(FORMS)}")
-    graph = _Graph(source, contract=bool(order.chosen.get("contract")))
-    edges = graph.anchored if order.chosen.get("anchors") else graph.edges
-    scores = graph.scores() if order.chosen.get("scores") else None
-    write = {"csv": _csv, "graphml": _graphml}[form]
+    safe = bool(order.chosen.get("safe_cells"))
+    if safe and form != "csv":
+        raise ConfigError(f"--safe-cells is for --form csv: nothing runs a formula out of {form}")
+    write = _parquet if form == "parquet" else _graphml if form == "graphml" else partial(_csv, safe=safe)
     with replaced(order.path.absolute(), spool.written(order.path), "export of a graph") as draft, Folder(draft) as out:
-        spool.write_list(out, write(out, graph, edges, scores))
+        graph = _Graph(source, contract=bool(order.chosen.get("contract")))
+        scores = graph.scores() if order.chosen.get("scores") else None
+        counts = write(out, graph, scores, anchors=bool(order.chosen.get("anchors")))
+        spool.write_list(out, counts)
+    nodes, edges = graph.written
     beyond = f"; {graph.beyond:,} links to addresses that are no rows of the job" if graph.beyond else ""
-    return f"{graph.written[0]:,} nodes, {graph.written[1]:,} edges in {order.path}{beyond}"
+    return f"{nodes:,} nodes, {edges:,} edges in {order.path}{beyond}"
 
 
 class _Graph:
@@ -75,8 +82,8 @@ class _Graph:
 
     def __init__(self, source: Source, *, contract: bool) -> None:
         self._source = source
-        fps = [row["fp"] for row in self._rows()]
-        self._fps = np.unique(np.array(fps, np.int64))
+        self._fps = np.fromiter((row["fp"] for row in self._rows()), np.int64)
+        self._fps.sort()
         self.beyond, self.written = 0, [0, 0]
         self._moved = self._contracted() if contract else {}
 
@@ -165,7 +172,7 @@ class _Graph:
         from nephila.views import ranks
 
         fps = np.setdiff1d(self._fps, np.fromiter(self._moved, np.int64, len(self._moved)))
-        sources, targets = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+        sources, targets = array("i"), array("i")
         old, new = self._arrows()
         for row, packed in self._linking():
             if row["fp"] in self._moved or not len(packed):
@@ -175,9 +182,9 @@ class _Graph:
                 packed = np.where(old[at] == packed, new[at], packed)
             places = np.minimum(np.searchsorted(fps, packed), len(fps) - 1)
             there = places[fps[places] == packed].astype(np.int32)
-            sources.append(np.full(len(there), np.searchsorted(fps, row["fp"]), np.int32))
-            targets.append(there)
-        found = ranks.scores(len(fps), np.concatenate(sources), np.concatenate(targets))
+            sources.frombytes(np.full(len(there), np.searchsorted(fps, row["fp"]), np.int32).tobytes())
+            targets.frombytes(there.tobytes())
+        found = ranks.scores(len(fps), np.frombuffer(sources, np.int32), np.frombuffer(targets, np.int32))
         columns = np.stack(found, axis=1)
         return lambda fp: tuple(columns[np.searchsorted(fps, fp)].tolist())
 
@@ -187,49 +194,60 @@ class _Graph:
         return pairs[:, 0], pairs[:, 1]
 
 
-_COLUMNS = ("fp", "url", "state", "outcome", "status", "depth", "title")
-_SCORES = ("pagerank", "hub", "authority")
+_NODE = shaped("fp number, url text, state text, outcome text, status number, depth number, title text")
+_SCORES = shaped("pagerank real, hub real, authority real")
+_EDGE = shaped("source number, target number, kind text")
+_ANCHOR = shaped("anchor text, nofollow flag")
 
 
-def _scored(graph: _Graph, scores: Any) -> Iterator[tuple[Any, ...]]:
+def _nodes(graph: _Graph, scores: Any) -> Iterator[tuple[Any, ...]]:
     graph.written[0] = 0
     for node in graph.nodes():
         graph.written[0] += 1
         yield (*node, *scores(node[0])) if scores else node
 
 
-def _counted(graph: _Graph, edges: Callable[[], Iterator[Edge]]) -> Iterator[Edge]:
+def _edges(graph: _Graph, anchors: bool) -> Iterator[Edge]:
     graph.written[1] = 0
-    for edge in edges():
+    for edge in graph.anchored() if anchors else graph.edges():
         graph.written[1] += 1
         yield edge
 
 
-def _csv(out: Folder, graph: _Graph, edges: Callable[[], Iterator[Edge]], scores: Any) -> dict[str, int]:
-    names = [*_COLUMNS, *(_SCORES if scores else ())]
-    wide = edges == graph.anchored
-    rows = ([*e[:4], "true" if e.nofollow else "false"] if wide else e[:3] for e in _counted(graph, edges))
-    out.write("nodes.csv", csvfiles.records(names, _scored(graph, scores), False))
-    out.write("edges.csv", csvfiles.records(Edge._fields if wide else Edge._fields[:3], rows, False))
+def _csv(out: Folder, graph: _Graph, scores: Any, *, anchors: bool, safe: bool) -> dict[str, int]:
+    names = [column.name for column in (*_NODE, *(_SCORES if scores else ()))]
+    flag = ("false", "true")
+    rows = ((*e[:4], flag[e.nofollow]) if anchors else e[:3] for e in _edges(graph, anchors))
+    out.write("nodes.csv", csvfiles.records(names, _nodes(graph, scores), safe))
+    out.write("edges.csv", csvfiles.records(Edge._fields if anchors else Edge._fields[:3], rows, safe))
     return {"nodes.csv": graph.written[0], "edges.csv": graph.written[1]}
 
 
-def _graphml(out: Folder, graph: _Graph, edges: Callable[[], Iterator[Edge]], scores: Any) -> dict[str, int]:
-    names = [*_COLUMNS[1:], *(_SCORES if scores else ())]
-    wide = ("kind", "anchor") if edges == graph.anchored else ("kind",)
+def _parquet(out: Folder, graph: _Graph, scores: Any, *, anchors: bool) -> dict[str, int]:
+    from nephila.views.parquet import Table
+
+    rows = (edge if anchors else edge[:3] for edge in _edges(graph, anchors))
+    Table(out, "nodes", (*_NODE, *(_SCORES if scores else ()))).write(_nodes(graph, scores))
+    Table(out, "edges", (*_EDGE, *(_ANCHOR if anchors else ()))).write(rows)
+    return {"nodes": graph.written[0], "edges": graph.written[1]}
+
+
+def _graphml(out: Folder, graph: _Graph, scores: Any, *, anchors: bool) -> dict[str, int]:
+    types = {"number": "int", "real": "double", "text": "string"}
+    of_nodes = (*_NODE[1:], *(_SCORES if scores else ()))
+    of_edges = (*_EDGE[2:], *(_ANCHOR[:1] if anchors else ()))
+    names, words = ([column.name for column in shape] for shape in (of_nodes, of_edges))
 
     def lines() -> Iterator[str]:
         yield '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
-        for name in names:
-            type = "double" if name in _SCORES else "int" if name in ("status", "depth") else "string"
-            yield f'<key id="{name}" for="node" attr.name="{name}" attr.type="{type}"/>\n'
-        for name in wide:
-            yield f'<key id="{name}" for="edge" attr.name="{name}" attr.type="string"/>\n'
+        for what, shape in (("node", of_nodes), ("edge", of_edges)):
+            for name, type, _ in shape:
+                yield f'<key id="{name}" for="{what}" attr.name="{name}" attr.type="{types[type]}"/>\n'
         yield '<graph edgedefault="directed">\n'
-        for node in _scored(graph, scores):
+        for node in _nodes(graph, scores):
             yield f'<node id="{node[0]}">{_data(names, node[1:])}</node>\n'
-        for edge in _counted(graph, edges):
-            yield f'<edge source="{edge.source}" target="{edge.target}">{_data(wide, edge[2:])}</edge>\n'
+        for edge in _edges(graph, anchors):
+            yield f'<edge source="{edge.source}" target="{edge.target}">{_data(words, edge[2:])}</edge>\n'
         yield "</graph>\n</graphml>\n"
 
     out.write("graph.graphml", (line.encode() for line in lines()))

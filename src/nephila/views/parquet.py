@@ -1,4 +1,5 @@
 """The view `parquet`: the tables as a folder of Parquet files, typed and packed with zstd, for DuckDB, Spark, pandas and others.
+(And `Table`, which other views write with.)
 
 `TABLE/part-N.parquet`; visits, links and items lie in a folder per round (`visit/round=1/…`), as those programs expect of a
 partition. Rows are gathered as Arrow batches and written as a file when there are enough of them, so that memory holds one
@@ -9,12 +10,13 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from nephila.errors import ConfigError
 from nephila.views import columns
+from nephila.views.columns import Column
 from nephila.views.folder import Folder
 from nephila.views.registry import Order
 from nephila.views.replaced import replaced
@@ -25,7 +27,7 @@ try:
     from arro3 import core as arrow
     from arro3.io import write_parquet
 except ImportError as error:
-    raise ConfigError("the view parquet needs one part more: pip install 'nephila[parquet]'") from error
+    raise ConfigError("Parquet files need one part more: pip install 'nephila[parquet]'") from error
 
 PART_ROWS = 200_000
 """Rows of one file, and of all that memory holds."""
@@ -45,18 +47,22 @@ def export(source: Source, order: Order) -> str:
     rows = Rows(source)
     ends = rows.ends()
     with replaced(order.path.absolute(), columns.TABLES, "Parquet export") as draft, Folder(draft) as folder:
-        counts = {name: _Table(folder, name).write(rows.table(name, ends)) for name in columns.wanted(order.chosen)}
+        counts = {
+            name: Table(folder, name, columns.TABLES[name], rounds="round" in columns.KEYS[name]).write(
+                rows.table(name, ends)
+            )
+            for name in columns.wanted(order.chosen)
+        }
     return rows.told(counts, order.path)
 
 
-class _Table:
-    """One table as files. Where visits are told apart by round, each round is a partition."""
+class Table:
+    """One table as files. With `rounds` its column `round` tells partitions apart."""
 
-    def __init__(self, folder: Folder, name: str) -> None:
+    def __init__(self, folder: Folder, name: str, shape: Sequence[Column], *, rounds: bool = False) -> None:
         self._folder, self._name = folder, name
-        names = [column.name for column in columns.TABLES[name]]
-        self._round = names.index("round") if "round" in columns.KEYS[name] else None
-        shape = [column for n, column in enumerate(columns.TABLES[name]) if n != self._round]
+        self._round = [column.name for column in shape].index("round") if rounds else None
+        shape = [column for n, column in enumerate(shape) if n != self._round]
         self._types = [_TYPES[column.type] for column in shape]
         fields = zip(shape, self._types, strict=True)
         self._schema = arrow.Schema([arrow.Field(column.name, type, nullable=column.empty) for column, type in fields])

@@ -70,7 +70,7 @@ def hits(links: Any) -> tuple[Any, Any]:
     nodes = links.shape[0]
     if not links.nnz:
         return np.zeros(nodes), np.zeros(nodes)
-    back = links.T.tocsr()
+    back = links.T
     hub = np.full(nodes, 1.0 / nodes)
     for _ in range(ROUNDS_MAX):
         authority = links @ hub

@@ -55,7 +55,7 @@ class Order(NamedTuple):
 OPTIONS = {
     "compressed": Option("every record compressed by itself (zlib), for readers that expect it"),
     "safe_cells": Option("an apostrophe before texts that a spreadsheet would run as a formula"),
-    "form": Option("what the files are: items jsonl (default) or csv, graph csv (default) or graphml", "FORM"),
+    "form": Option("what the files are: items jsonl (default) or csv, graph csv (default), graphml or parquet", "FORM"),
     "rules": Option(
         "rows by the rules ([[extract]]) of this TOML file, in place of those of the crawl's settings", "FILE"
     ),
@@ -95,7 +95,7 @@ VIEWS = {
         "nephila.views.graph:export",
         "graph",
         "addresses and the links between them",
-        takes=("form", "anchors", "scores", "contract"),
+        takes=("form", "anchors", "scores", "contract", "safe_cells"),
     ),
     "search": View("nephila.views.index:export", "search", "the index that nephila search asks"),
     "tianwang": View(
