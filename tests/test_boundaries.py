@@ -37,10 +37,11 @@ ALLOWED: dict[str, set[str]] = {
     "fetch": PURE | {"db"},
     "archive": PURE | {"db"},
     "verdict": set(),
+    "wanted": set(),
     "engine": {"verdict"},
     "store": set(),
     "views": PURE | {"archive", "db", "events", "store", "verdict"},
-    "explain": PURE | {"archive", "db", "events"},
+    "explain": PURE | {"archive", "db", "events", "settings", "values", "views", "wanted"},
     "stats": PURE | {"archive", "db", "events"},
     "lock": set(),
     "control": {"lock", "events"},
@@ -53,9 +54,9 @@ ALLOWED: dict[str, set[str]] = {
     "crew": {"hand", "frontier", "events", "job"},
     "job": PURE
     | {"frontier", "fetch", "archive", "engine", "crew", "hand", "control", "lock"}
-    | {"db", "events", "stats", "settings", "store", "views"},
+    | {"db", "events", "explain", "stats", "settings", "store", "views", "wanted"},
     "api": {"job", "engine", "settings", "fetch", "page", "views", "db", "events"},
-    "ui": {"control", "db", "stats", "events", "views"},
+    "ui": {"control", "db", "stats", "events", "explain", "views"},
     "cli": {
         "api",
         "job",

@@ -30,7 +30,7 @@ from nephila.config import Config
 from nephila.crew import Crew
 from nephila.errors import ConfigError, Damaged, DiskFull, JobError
 from nephila.fetch.directory import Directory
-from nephila.frontier import cookies_txt, patience
+from nephila.frontier import cookies_txt
 from nephila.frontier.cookies import Row as Cookie
 from nephila.frontier.local import LocalFrontier
 from nephila.frontier.scheduler import Scheduler
@@ -44,13 +44,12 @@ from nephila.plan import (
     Note,
     Step,
     WorkerSpec,
-    allowed_of,
     archive_name,
-    requests_of,
-    scope_of,
 )
+from nephila.url.guard import is_private
 from nephila.url.key import Fingerprints
 from nephila.url.parse import host_of, seed, without_userinfo
+from nephila.wanted import allowed_of, members_of, requests_of, scope_of
 from nephila.worker import new_loop
 
 if TYPE_CHECKING:
@@ -218,7 +217,10 @@ class Front:
         self._keeping = storing.Keeping(self.folder, self.config, self._store, self._note)
         self._recover()
         widened = tuple(msgspec.json.decode(meta.get("widened", "[]"), type=list[str]))
-        self._scope = scope_of(self.config, self._seeds, widened, {domain for domain, *_ in self._cookies})
+        hosts = {domain for domain, *_ in self._cookies}
+        self._scope = scope_of(self.config, self._seeds, widened, hosts)
+        if (members := members_of(self.config, hosts)) or "members" in meta:
+            self._store.set_meta({"members": msgspec.json.encode(members).decode()})  # what asked for them is secret
         if known:
             self._carry_on(old, changed, retry)
         settings.write(self.config, toml)  # after their effect, so that a kill between the two costs nothing
@@ -318,7 +320,7 @@ class Front:
 
     def _ask_for_contact(self) -> None:
         c = self.config
-        public = not all(patience.is_private(host_of(request.url)) for request in self._seeds)
+        public = not all(is_private(host_of(request.url)) for request in self._seeds)
         if public and not c.contact and not c.user_agent:
             self._say("please say who crawls: --contact you@example.org (or your page) becomes part of the User-Agent")
 

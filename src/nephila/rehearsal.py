@@ -10,12 +10,12 @@ from nephila.config import Config
 from nephila.corridor import TOKEN, reader_of
 from nephila.fetch.client import Client
 from nephila.fetch.decode import decode
-from nephila.plan import allowed_of, requests_of, scope_of
 from nephila.robots.gate import Gate
 from nephila.robots.reader import read_robots
 from nephila.types import Failure, Kind, Lease, Request, Response, RobotsFile
 from nephila.url.parse import from_header, origin, resolve
 from nephila.url.scope import Scope
+from nephila.wanted import allowed_of, requests_of, scope_of
 
 SEEDS_MAX = 20
 LINKS_SHOWN = 10

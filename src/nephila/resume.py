@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from nephila import db
+from nephila import db, wanted
 from nephila.config import Config
 from nephila.frontier.batch import BIAS
 from nephila.frontier.sqlite import SqliteStore
@@ -23,7 +23,6 @@ from nephila.lock import lock_archive
 from nephila.url.parse import host_of
 from nephila.url.scope import Scope, ScopeSpec
 from nephila.url.site import registrable
-from nephila.url.traps import trap_of
 
 
 def repair_archives(
@@ -123,7 +122,7 @@ def apply(store: SqliteStore, new: Config, old: Config, scope: ScopeSpec, retry:
 
 def _rescope(store: SqliteStore, config: Config, scope: Scope) -> Iterator[str]:
     """What the rules refuse or want today; what they want and the depth limit does not is too deep."""
-    wanted, far = list[int](), list[int]()
+    back, far = list[int](), list[int]()
     refused: dict[str, list[int]] = {}
     again = Counter[str]()
     gone = 0
@@ -132,21 +131,21 @@ def _rescope(store: SqliteStore, config: Config, scope: Scope) -> Iterator[str]:
         " WHERE u.state IN ('queued', 'refused', 'too_deep') AND u.kind != 'robots' AND u.parent != 0"
     )
     for id, url, kind, depth, state, rule in rows:
-        refusal = _refusal(config, scope, url, kind, rule if rule and state == "refused" else "")
+        refusal = wanted.refusal(config, scope, url, kind, rule if rule and state == "refused" else "")
         if state == "refused" and not refusal:
-            (far if 0 <= config.max_depth < depth else wanted).append(id)
+            (far if 0 <= config.max_depth < depth else back).append(id)
             again[rule] += 1
         elif state != "refused" and refusal:
             refused.setdefault(refusal, []).append(id)
             gone += state == "queued"
     with store.transaction() as con:
-        con.executemany("UPDATE url SET state = 'queued', rule = 0 WHERE id = ?", [(id,) for id in wanted])
+        con.executemany("UPDATE url SET state = 'queued', rule = 0 WHERE id = ?", [(id,) for id in back])
         _set_aside(con, "too_deep", "max_depth", far)
         con.executemany("UPDATE rule SET count = max(count - ?, 0) WHERE text = ?", [(n, r) for r, n in again.items()])
         for text, ids in refused.items():
             _set_aside(con, "refused", text, ids)
             con.execute("UPDATE rule SET count = count + ? WHERE text = ?", (len(ids), text))
-    yield f"the rules changed: {len(wanted)} refused URLs are queued now, {gone} queued ones are refused now"
+    yield f"the rules changed: {len(back)} refused URLs are queued now, {gone} queued ones are refused now"
 
 
 def _set_aside(con: sqlite3.Connection, state: str, text: str, ids: list[int]) -> None:
@@ -155,17 +154,6 @@ def _set_aside(con: sqlite3.Connection, state: str, text: str, ids: list[int]) -
         con.execute("INSERT OR IGNORE INTO rule (text, since) VALUES (?, unixepoch())", (text,))
         (rule,) = con.execute("SELECT id FROM rule WHERE text = ?", (text,)).fetchone()
         con.executemany("UPDATE url SET state = ?, rule = ? WHERE id = ?", [(state, rule, id) for id in ids])
-
-
-def _refusal(config: Config, scope: Scope, url: str, kind: str, rule: str) -> str:
-    """The rule that refuses a stored URL today. Rules of kinds that settings switch are looked at first."""
-    if rule == "nofollow" and not config.ignore_nofollow:
-        return rule
-    if rule in ("kind.form", "sitemap.depth") or (kind == "sitemap" and not config.sitemaps):
-        return rule or "kind.sitemap"
-    if trap_of(rule) in scope.spec.traps:  # some are seen in the pages that led there, and not in the address
-        return rule
-    return scope.refusal(url, kind)
 
 
 def _redepth(store: SqliteStore, max_depth: int) -> Iterator[str]:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from fetch.rawweb import Web, answer, client, lease, run
 
-from nephila.fetch.guard import Guard, special
 from nephila.types import Outcome
+from nephila.url.guard import Guard, special
 
 SPECIAL = {
     "127.0.0.1": "loopback",

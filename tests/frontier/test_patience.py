@@ -8,6 +8,7 @@ import pytest
 
 from nephila.frontier import patience
 from nephila.frontier.patience import Network
+from nephila.url.guard import is_private
 
 WALL = 1_000_212_366.0  # Tue, 11 Sep 2001 12:46:06 GMT
 BOUNDS = {"low": 1.0, "high": 60.0, "crawl_delay_max": 300.0}
@@ -110,7 +111,7 @@ def test_backoff_doubles_with_jitter_and_ends() -> None:
     ],
 )
 def test_is_private(host: str, private: bool) -> None:
-    assert patience.is_private(host) is private
+    assert is_private(host) is private
 
 
 def failing(network: Network, names: str, now: float, hosts: int = 10) -> bool:

@@ -15,13 +15,13 @@ from nephila.config import Config
 from nephila.frontier.batch import Batch
 from nephila.frontier.sqlite import SqliteStore
 from nephila.frontier.sqlite_rows import unmake
-from nephila.plan import requests_of, scope_of
 from nephila.testing import sites
 from nephila.testing.clock import FakeClock
 from nephila.testing.crawls import FakeCrawl
 from nephila.testing.fakeweb import FakeWeb
 from nephila.testing.sites import Answer
 from nephila.types import Lease, Outcome, Request, Response, Visit
+from nephila.wanted import requests_of, scope_of
 
 A = "http://a.test"
 

@@ -132,3 +132,39 @@ def test_never_raises(data: bytes, path: str) -> None:
     assert rules.allowed(path, "nephila") in (True, False)
     assert rules.allowed("http://h.org/" + path, "nephila") in (True, False)
     assert rules.crawl_delay("nephila") >= -1.0
+
+
+FILE = b"""# ours
+User-agent: other
+Disallow: /
+
+User-agent: nephila
+User-agent: third
+Disallow: /private
+Allow: /private/open
+Disallow: /*.pdf$
+Sitemap: http://a.test/s.xml
+Disallow: /private/open/not
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "token", "group", "line"),
+    [
+        ("/private/x", "nephila", "nephila", (7, "disallow: /private")),
+        ("/private/open/x", "nephila", "nephila", (8, "allow: /private/open")),
+        ("/private/open/not", "nephila", "nephila", (11, "disallow: /private/open/not")),
+        ("/a.pdf", "nephila", "nephila", (9, "disallow: /*.pdf$")),
+        ("/", "nephila", "nephila", None),
+        ("/", "other", "other", (3, "disallow: /")),
+        ("/", "nobody", "", None),
+    ],
+)
+def test_the_line_that_decides(path: str, token: str, group: str, line: tuple[int, str] | None) -> None:
+    assert Rules.parse(FILE).deciding(f"http://a.test{path}", token) == (group, line)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_lines_are_counted_as_an_editor_does(end: bytes) -> None:
+    data = end.join([b"User-agent: *", b"", b"Disallow: /x"])
+    assert Rules.parse(data).deciding("http://a.test/x", "nephila") == ("*", (3, "disallow: /x"))

@@ -21,7 +21,6 @@ from nephila.errors import DiskFull
 from nephila.fetch import faults, heads
 from nephila.fetch.budget import Budget
 from nephila.fetch.ftp import Ftp
-from nephila.fetch.guard import Guard
 from nephila.fetch.kept import Kept
 from nephila.fetch.names import Names
 from nephila.fetch.proxy import Door, fault, reachable
@@ -31,6 +30,7 @@ from nephila.fetch.transfer import Transfer
 from nephila.fetch.wanted import Wanted
 from nephila.fetch.wire import Ending, Wire
 from nephila.types import Failure, Lease, Outcome, Resolution, Response, Timings
+from nephila.url.guard import Guard
 from nephila.url.ways import Proxy
 
 SWEEP_S = 0.25

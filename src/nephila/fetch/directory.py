@@ -11,10 +11,10 @@ from functools import lru_cache
 
 from nephila.clock import Clock
 from nephila.config import Config
-from nephila.fetch.guard import pin
 from nephila.fetch.names import Ask, Names
 from nephila.fetch.target import target_of
 from nephila.types import Resolution
+from nephila.url.guard import pin
 from nephila.url.ways import Ways
 
 NOT_OURS = Resolution()

@@ -26,11 +26,11 @@ from nephila.config import Config
 from nephila.errors import ConfigError
 from nephila.fetch.budget import Budget, Store
 from nephila.fetch.control import ANONYMOUS, Control, Reply, Trouble, trouble
-from nephila.fetch.guard import Guard
 from nephila.fetch.target import UNSAFE, Target
 from nephila.fetch.wanted import Wanted
 from nephila.page import listing, media
 from nephila.types import Failure, Kind, Lease, Outcome, Response, Timings
+from nephila.url.guard import Guard
 from nephila.url.parse import origin, path_of
 
 KEPT_MAX = 64

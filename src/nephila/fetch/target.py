@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from nephila.fetch.guard import is_literal
+from nephila.url.guard import is_literal
 from nephila.url.parse import PORTS
 
 UNSAFE = re.compile(r"[\r\n\0]")

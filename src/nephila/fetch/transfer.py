@@ -15,13 +15,13 @@ import pycurl  # type: ignore[import-untyped]
 from nephila.fetch import heads, tls
 from nephila.fetch.budget import Budget, Store
 from nephila.fetch.chunked import Dechunker
-from nephila.fetch.guard import Guard
 from nephila.fetch.proxy import Door
 from nephila.fetch.setup import Setup
 from nephila.fetch.target import Target
 from nephila.fetch.versions import SPOKEN
 from nephila.fetch.wanted import Wanted
 from nephila.types import Lease, Timings
+from nephila.url.guard import Guard
 from nephila.url.ways import Proxy
 
 LINE_MAX = 64 << 10

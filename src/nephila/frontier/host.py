@@ -11,8 +11,8 @@ import heapq
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from nephila.frontier import patience
 from nephila.types import Outcome, RobotsFile
+from nephila.url.guard import is_private
 from nephila.url.parse import host_of
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Host:
 
     def __init__(self, id: int, origin: str) -> None:
         self.id, self.origin = id, origin
-        self.private = bool(origin) and patience.is_private(host_of(origin + "/"))
+        self.private = bool(origin) and is_private(host_of(origin + "/"))
         self.waking = False
         """its row is being read: nothing is known of it but its id, its queue's length and its clock"""
         self.ip = ""
@@ -140,9 +140,9 @@ class Host:
         """What table `host` says of it, clocks aside: they are told in another way."""
         if not self.origin:
             self.origin = row["origin"]
-            self.private = patience.is_private(host_of(self.origin + "/"))
+            self.private = is_private(host_of(self.origin + "/"))
         self.ip, self.ttfb, self.pages, self.bytes = row["ip"], row["ttfb"], row["pages"], row["bytes"]
-        self.private = self.private or (bool(self.ip) and patience.is_private(self.ip))
+        self.private = self.private or (bool(self.ip) and is_private(self.ip))
         self.crawl_delay, self.state, self.parked_until = row["crawl_delay"], row["state"], row["parked_until"]
         self.answered = bool(self.pages) or bool(row["robots_status"])
         if row["robots_state"] and row["robots_state"] != "unreachable":

@@ -12,6 +12,7 @@ from nephila.frontier.budget import Budgets
 from nephila.frontier.host import Address, Host
 from nephila.frontier.proxies import Proxies
 from nephila.types import HOST_FAILURES, NETWORK_FAILURES, PROXY_FAULTS, Outcome, Settlement
+from nephila.url.guard import is_private
 
 CLEAN_VISITS = 20
 """Good answers in a row after which a penalty shrinks."""
@@ -96,7 +97,7 @@ class Manners:
         self._books.dirty(host)
         if s.ip and held.lease.proxy < 0:  # behind a proxy the address is the proxy's
             host.ip = s.ip
-            if not host.answered and patience.is_private(s.ip):
+            if not host.answered and is_private(s.ip):
                 host.private = True
         host.ttfb = patience.smoothed(host.ttfb, s.ttfb, good=0 < s.status < 400)
         if s.reason in HOST_FAILURES or (s.reason in PROXY_FAULTS and self.proxies.spent(host)):

@@ -7,7 +7,6 @@ never shorter (an error page is quick: a crawler that adapts to it hammers a sit
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import random
 import re
@@ -61,19 +60,6 @@ def retry_after(value: str, wall: float) -> float | None:
 def backoff(n: int, first: float, longest: float, rng: random.Random) -> float:
     """Wait before try n + 1: doubles with n = 1, 2, …, with jitter of ± 50 %, at most `longest`."""
     return min(first * 2.0 ** min(n - 1, 30) * rng.uniform(0.5, 1.5), longest)
-
-
-def is_private(host: str) -> bool:
-    """A host that can only be ours: loopback, private or link-local address, or localhost. Names are not resolved."""
-    name = host.strip("[]").rstrip(".").lower()
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    if not name[-1:].isdigit() and ":" not in name:
-        return False  # no address: asking for the reason costs more than the rest of a host
-    try:
-        return not ipaddress.ip_address(name).is_global
-    except ValueError:
-        return False
 
 
 class Network:

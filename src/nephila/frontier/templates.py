@@ -29,8 +29,8 @@ from nephila.frontier.host import Host
 from nephila.frontier.novelty import FED_MAX, Novelty
 from nephila.types import Kind, NewLink, Outcome, Settlement
 from nephila.url.parse import origin
-from nephila.url.template import coarser, combined, dated, parameters, template
-from nephila.url.traps import PREFIX, switched, trap_of
+from nephila.url.template import PAGES, DryForms, coarser, combined, dated, parameters, template
+from nephila.url.traps import PREFIX, switched
 
 FORMS_MAX = 1_000
 """Forms of one host; more are joined by leaving out the names of their directories, or counted as one."""
@@ -58,8 +58,6 @@ YOUNG_EVERY = 16
 NAME_LENGTH = 25
 
 PROBE = Kind.PROBE.value
-_PAGES = frozenset(kind.value for kind in (Kind.PAGE, Kind.REDIRECT, Kind.CANONICAL, Kind.SCRIPT, Kind.FEED))
-"""Kinds that a dry form refuses: a picture is a part of a page that is wanted."""
 _REST = "*"
 """The form that stands for all young ones of a host."""
 
@@ -120,27 +118,15 @@ class Templates:
         """url id of each probe under way → host id"""
         self.probe: Callable[[str, Row], int] = lambda url, row: 0
         """Asks for a URL, because of the page of this row; returns its id (0: it is known)."""
-        self.dry: dict[str, dict[str, str]] = {}
-        """origin → form → rule"""
+        self.dry = DryForms(self._on)
         for rule in books.rules:
-            self._remember(rule)
+            self.dry.remember(rule)
 
     # --- what is refused --------------------------------------------------------------------------------------------
 
     def refusal(self, name: str, url: str, kind: str) -> str:
         """ "" or the rule of the dry form that a URL of this origin has."""
-        forms = self.dry.get(name)
-        if forms is None or kind not in _PAGES:
-            return ""
-        form = template(url)
-        return forms.get(form) or forms.get(coarser(form)) or forms.get(combined(form)) or ""
-
-    def _remember(self, rule: str) -> None:
-        """A rule of a dry form holds from now on: `trap:template ORIGIN/FORM`."""
-        if trap_of(rule) in self._on & {"template", "calendar"}:
-            where = rule.partition(" ")[2]
-            name = origin(where)
-            self.dry.setdefault(name, {})[where[len(name) :]] = rule
+        return self.dry.refusal(name, url, kind)
 
     # --- a lease goes out, a visit comes back -----------------------------------------------------------------------
 
@@ -153,7 +139,7 @@ class Templates:
         novelty = site.forms.get(form)
         if novelty is None:
             novelty = site.forms[form] = Novelty(parameters(form), dated(form, row.url))
-        if row.parent == 0 or row.kind not in _PAGES:
+        if row.parent == 0 or row.kind not in PAGES:
             return Watch(form, novelty, False, ())
         watched = novelty.wants(self._free) or (novelty.pages < self._free and site.pages % YOUNG_EVERY == 0)
         return Watch(form, novelty, watched, site.soft)
@@ -174,7 +160,7 @@ class Templates:
         novelty.pages += 1
         site.pages += 1
         site.twins += twin
-        if row.kind not in _PAGES:
+        if row.kind not in PAGES:
             novelty.mark(twin)
             return
         judge = self._rest(site) if young else novelty
@@ -207,7 +193,7 @@ class Templates:
         rule = f"{PREFIX}{trap} {host.origin}{form}"
         if form in self.dry.get(host.origin, {}):
             return
-        self._remember(rule)
+        self.dry.remember(rule)
         self._known -= len(novelty.known)
         novelty.rich = True
         novelty.known.clear()

@@ -11,6 +11,7 @@ import codecs
 import re
 from collections.abc import Iterator
 from itertools import islice
+from typing import NamedTuple
 
 from protego import Protego
 
@@ -34,8 +35,16 @@ _TOKEN = re.compile(r"[A-Za-z0-9_-]*")
 _BOM = re.compile(rb"\A\xef(?:\xbb\xbf?)?")
 """A byte order mark, or what an editor left of it: no line of text begins so."""
 _DELAY = re.compile(r"\d{1,9}(?:\.\d{0,9})?|\.\d{1,9}")
+_BREAK = re.compile("\r\n|\r|\n")
 _LINE_BREAKS = re.compile("[\\x0b\\x0c\\x1c-\\x1e\\x85\\u2028\\u2029]")
 """No line ends in robots.txt, but they are to Protego: written as percent-escapes, which mean the same in a rule."""
+
+
+class Line(NamedTuple):
+    """An allow or disallow line of the file, as it is understood. `number` counts from 1."""
+
+    number: int
+    text: str
 
 
 class Rules:
@@ -43,7 +52,7 @@ class Rules:
 
     def __init__(self) -> None:
         self._sitemaps: dict[str, None] = {}
-        self._groups: dict[str, list[list[str]]] = {}
+        self._groups: dict[str, list[list[Line]]] = {}
         self._delays: dict[str, float] = {}
         self._matchers: dict[str, Protego] = {}
 
@@ -55,10 +64,10 @@ class Rules:
         names just above it: `A: 10, B: 20` on four lines are two delays, and still one group of rules.
         """
         rules = cls()
-        group: list[str] = []
+        group: list[Line] = []
         slowed: list[str] = []
         in_rules, in_names = True, False
-        for name, value in _directives(data):
+        for number, name, value in _directives(data):
             if name == "user-agent":
                 group = [] if in_rules else group
                 slowed = slowed if in_names else []
@@ -70,7 +79,7 @@ class Rules:
                 rules._slow_down(slowed, value)
                 in_names = False
             else:
-                group.append(f"{name}: {value}")
+                group.append(Line(number, f"{name}: {value}"))
                 in_rules, in_names = True, False
         return rules
 
@@ -88,7 +97,27 @@ class Rules:
 
     def lines(self, token: str) -> str:
         """The allow and disallow lines that speak to the token: those of all groups of that name, else those of `*`."""
-        return "\n".join(line for group in self._groups.get(self._name_of(token), ()) for line in group)
+        return "\n".join(line.text for line in self._lines(token))
+
+    def deciding(self, url: str, token: str) -> tuple[str, Line | None]:
+        """(name of the group that speaks to the token, the line in it that decides about the URL). No name: there is none;
+        no line: none of it is about the URL, which is allowed then.
+
+        Which line it is, is asked of the matcher that decides, too: the one that stands against every line to the contrary."""
+        group = self._name_of(token)
+        if group not in self._groups:
+            return "", None
+        about = [line for line in self._lines(token) if _matches(line, url)]
+        verb = "allow" if self.allowed(url, token) else "disallow"
+        with_it = [line for line in about if line.text.startswith(verb)]
+        against = [line for line in about if not line.text.startswith(verb)]
+        for line in with_it:
+            if all(allows(compiled(f"{line.text}\n{other.text}"), url) is (verb == "allow") for other in against):
+                return group, line
+        return group, None
+
+    def _lines(self, token: str) -> Iterator[Line]:
+        return (line for group in self._groups.get(self._name_of(token), ()) for line in group)
 
     def crawl_delay(self, token: str) -> float:
         """Seconds between requests that the site asks of the token; -1.0 when it does not. Of several the longest."""
@@ -98,7 +127,7 @@ class Rules:
         """RFC 9309, 2.2.1: names are compared whole and without case."""
         return token.lower() if token.lower() in self._groups else "*"
 
-    def _name(self, group: list[str], value: str) -> str:
+    def _name(self, group: list[Line], value: str) -> str:
         """The name on a User-agent line, `*` included; "" when there is none, and the group then speaks to nobody."""
         found = _TOKEN.match(value)
         name = "*" if value[:2].strip() == "*" else found[0].lower() if found else ""
@@ -123,23 +152,30 @@ def allows(matcher: Protego, url: str) -> bool:
     return bool(matcher.can_fetch("http://h" + path_of(url), "*"))
 
 
+def _matches(line: Line, url: str) -> bool:
+    """The line is about the URL: alone it forbids it, or is the exception from a rule that forbids all."""
+    if line.text.startswith("allow"):
+        return allows(compiled(f"disallow: /\n{line.text}"), url)
+    return not allows(compiled(line.text), url)
+
+
 def _escaped(found: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in found[0].encode())
 
 
-def _directives(data: bytes) -> Iterator[tuple[str, str]]:
-    """(name, value) of each line that is one: lines end in LF, CR or CRLF, comments and blanks are gone."""
+def _directives(data: bytes) -> Iterator[tuple[int, str, str]]:
+    """(number, name, value) of each line that is one: lines end in LF, CR or CRLF, comments and blanks are gone."""
     text = _text(data)
     if _HTML.match(text):
         return
-    for line in text.replace("\r", "\n").split("\n"):
+    for number, line in enumerate(_BREAK.split(text), 1):
         line = line.partition("#")[0].strip()
         field, colon, value = line.partition(":")
         name = _NAMES.get(field.strip().lower())
         if colon and name:
-            yield name, value.strip()
+            yield number, name, value.strip()
         elif line and not name:
-            yield from _without_colon(line)
+            yield from ((number, *found) for found in _without_colon(line))
 
 
 def _without_colon(line: str) -> Iterator[tuple[str, str]]:

@@ -18,11 +18,12 @@ from nephila.frontier.batch import Store
 from nephila.frontier.local import LocalFrontier
 from nephila.frontier.scheduler import Ended, Scheduler
 from nephila.frontier.seen import ways
-from nephila.plan import WorkerSpec, requests_of, scope_of
+from nephila.plan import WorkerSpec
 from nephila.testing.clock import FakeClock
 from nephila.testing.fakeweb import FakeWeb
 from nephila.types import Record, Visit
 from nephila.url.key import Fingerprints
+from nephila.wanted import requests_of, scope_of
 
 SEED = 7
 

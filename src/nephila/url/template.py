@@ -7,7 +7,15 @@ mostly made by one program, so what some of them are worth tells what the others
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
+
+from nephila.types import Kind
+from nephila.url.parse import origin
+from nephila.url.traps import trap_of
+
+PAGES = frozenset(kind.value for kind in (Kind.PAGE, Kind.REDIRECT, Kind.CANONICAL, Kind.SCRIPT, Kind.FEED))
+"""Kinds that a dry form refuses: a picture is a part of a page that is wanted."""
 
 _DIRECTORIES_MAX = 1 << 12
 """Directories remembered: pages of a site share them."""
@@ -27,6 +35,29 @@ _LAST = re.compile(r"(?<=/)[^/*{?.]+(?=[^/]*$)")
 _STRONG = frozenset({"year", "month", "date", "day", "week", "cal", "calendar", "tribe-bar-date", "ical"})
 _WEAK = frozenset({"y", "m", "d", "yr", "mo", "mon", "w", "yy", "mm", "dd", "yyyy", "month_num", "from", "start", "ts"})
 _DATE = re.compile(r"(?<![0-9])(?:19|20)[0-9]{2}(?:[-/]?[01][0-9]|/[0-9])(?:[-/]?[0-3][0-9])?(?![0-9])")
+
+
+class DryForms(dict[str, dict[str, str]]):
+    """Forms whose pages say nothing new: origin → form → the rule that refuses it. `on`: the traps that are switched on."""
+
+    def __init__(self, on: Iterable[str]) -> None:
+        super().__init__()
+        self._on = frozenset(on) & {"template", "calendar"}
+
+    def remember(self, rule: str) -> None:
+        """A rule of a dry form holds from now on: `trap:template ORIGIN/FORM`. Other rules are passed over."""
+        if trap_of(rule) in self._on:
+            where = rule.partition(" ")[2]
+            name = origin(where)
+            self.setdefault(name, {})[where[len(name) :]] = rule
+
+    def refusal(self, name: str, url: str, kind: str) -> str:
+        """ "" or the rule of the dry form that a URL of the origin `name` has."""
+        forms = self.get(name)
+        if forms is None or kind not in PAGES:
+            return ""
+        form = template(url)
+        return forms.get(form) or forms.get(coarser(form)) or forms.get(combined(form)) or ""
 
 
 def template(url: str) -> str:

@@ -99,6 +99,19 @@ def special(address: str) -> str:
     return "" if ip in UNICAST else "reserved"
 
 
+def is_private(host: str) -> bool:
+    """A host that can only be ours: loopback, private or link-local address, or localhost. Names are not resolved."""
+    name = host.strip("[]").rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    if not name[-1:].isdigit() and ":" not in name:
+        return False  # no address: asking for the reason costs more than the rest of a host
+    try:
+        return not ipaddress.ip_address(name).is_global
+    except ValueError:
+        return False
+
+
 def is_literal(host: str) -> bool:
     """Whether a host is an IP address (an IPv6 one without its brackets)."""
     return ":" in host or host.replace(".", "").isdigit()
