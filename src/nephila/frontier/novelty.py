@@ -16,6 +16,9 @@ from collections import Counter
 
 WINDOW = 64
 """Watched pages that decide. Of a calendar's, half as many do."""
+KNOWN_LITTLE = WINDOW // 4
+"""Watched pages before which nobody says what a form is worth to another one that leads to it. A form that is never judged is
+watched no longer than that, and then rarely."""
 FRESH_MAX = 1
 """Of those, so many may have had something new."""
 TEXTS_MIN = 5
@@ -63,7 +66,7 @@ class Novelty:
         """The next page should be watched. `free`: pages that are taken as they come."""
         if self.rich or self.pages < free:
             return False
-        if self.watched < self.window:
+        if self.watched < (self.window if self.judged else KNOWN_LITTLE):
             return True
         if not self.judged:
             return self.pages % RARELY == 0

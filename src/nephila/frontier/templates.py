@@ -26,7 +26,7 @@ from xxhash import xxh3_64_intdigest
 from nephila.frontier.batch import ROBOTS, Row
 from nephila.frontier.books import Books
 from nephila.frontier.host import Host
-from nephila.frontier.novelty import FED_MAX, Novelty
+from nephila.frontier.novelty import FED_MAX, KNOWN_LITTLE, Novelty
 from nephila.types import Kind, NewLink, Outcome, Settlement
 from nephila.url.parse import origin
 from nephila.url.template import PAGES, DryForms, coarser, combined, dated, parameters, template
@@ -205,7 +205,7 @@ class Templates:
         """What its pages led to is worth something; or nobody knows yet, and it is not too long that nobody does."""
         for form in novelty.fed:
             other = site.forms.get(form)
-            if other is None or other.watched < other.window // 4:
+            if other is None or other.watched < KNOWN_LITTLE:
                 if novelty.watched < PATIENCE:
                     return True
             elif other.alive():
