@@ -12,57 +12,142 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from nephila.clock import iso
 
+
+class Event(NamedTuple):
+    """What an event says, and the names of its fields (all of them, in order)."""
+
+    says: str
+    fields: tuple[str, ...]
+
+
+def _event(says: str, fields: str = "") -> Event:
+    return Event(says, tuple(fields.split()))
+
+
 EVENTS = {
-    "crawl.start": "a crawl began in an empty folder: version, seeds, workers",
-    "crawl.resume": "a crawl was carried on: how much was queued and done",
-    "crawl.end": "the crawl ended: exit code, reason, totals",
-    "scope.widened": "a seed redirected inside its registrable domain, so the target's host is in scope too: seed, target",
-    "seed.elsewhere": "a seed redirected to another registrable domain, which is not in scope: seed, target",
-    "seed.http": "nothing speaks TLS at an address that was given without a scheme, so http is tried: origin, reason",
-    "worker.start": "a worker process was started: worker, pid",
-    "worker.died": "a worker process ended unasked: worker, pid, how, leases given back",
-    "worker.blamed": "a page killed the worker that read it: url, how often",
-    "host.parked": "a host asked for a long wait, or is over its budget: origin, until",
-    "host.unreachable": "a host failed too often in a row and was given up: origin, reason",
-    "host.refused": "a host answered 429 or 503, or an FTP server that it is full: origin",
-    "host.paused": "a host asked for a pause by Retry-After: origin, seconds",
-    "site.full": "a site has given as many pages as its budget allows; its URLs wait: site, pages, budget",
-    "site.hosts": "a site has more hosts than site_hosts; the others wait: site, hosts, origin of the first that does",
-    "trap.met": "an address was refused as a trap, for the first time in this run under this rule: rule, url, page (url.id)",
-    "trap.suspected": "pages of one form of address say nothing new: what is queued and met of it is refused from now on: rule,"
-    " origin, form, pages, samples",
-    "soft_404": "a host answers 200 for a name that nobody has; pages that say the same are flagged, their links not"
-    " followed: url, digest",
-    "robots.unreachable": "robots.txt could not be fetched, so the origin's URLs are denied: origin, reason",
-    "tls.unverified": "a host of `insecure` is read although its TLS certificate or protocol does not hold: origin, reason",
-    "login.ok": "the form of a login was taken, and the page after it does not ask any more: url",
-    "login.failed": "a login did not work: url, reason, n (in a row)",
-    "login.lost": "pages met the login again, so its session is over: url, pages (good ones in it)",
-    "login.given_up": "logins failed too often in a row; the site's pages wait for the next start: url, reason",
-    "network.lost": "no host answers: our own network is taken to be away, nobody is blamed",
-    "network.back": "a host answered again: seconds without network",
-    "proxy.lost": "a proxy does not work; others of its pool take its place, and it is tried again later: proxy, reason",
-    "proxy.back": "a proxy works again: proxy, seconds",
-    "proxy.none": "no proxy works: what needs one waits, nobody is blamed: proxy (the last one), reason",
-    "clock.jumped": "the clock jumped (suspend, or set by hand), so hosts are not hurried: seconds",
-    "archive.cut": "an archive file was cut back to its last committed record: file, from, to",
-    "archive.damaged": "an archive file does not read back; the visits beyond its sound part are queued again: file, visits",
-    "store.done": "an archive file is in the store, checked: file, store, bytes, seconds",
-    "store.failed": "an archive file did not get into the store, and is tried again unless this was the last time of this run:"
-    " file, reason, final",
-    "store.aborted": "uploads that a kill had left half done were thrown away: count",
-    "config.changed": "a resumed crawl has another setting: key, old, new, effect in numbers",
-    "limit.reached": "a budget is used up: which, value",
-    "paused": "the crawl was paused by the user",
-    "resumed": "the crawl was unpaused by the user",
-    "disk.low": "less is free on the disk than --min-free: free",
-    "handler.error": "a hook raised: hook, url, error",
+    "crawl.start": _event("a crawl began in an empty folder", "version seeds workers"),
+    "crawl.resume": _event("a crawl was carried on", "queued done"),
+    "crawl.end": _event("the crawl ended", "code reason text"),
+    "scope.widened": _event(
+        "a seed redirected inside its registrable domain, so the target's host is in scope too", "seed target"
+    ),
+    "seed.elsewhere": _event("a seed redirected to another registrable domain, which is not in scope", "seed target"),
+    "seed.http": _event(
+        "nothing speaks TLS at an address that was given without a scheme, so http is tried", "origin reason"
+    ),
+    "worker.start": _event("a worker process was started", "worker pid"),
+    "worker.died": _event("a worker process ended unasked", "worker pid status lease reason leases said"),
+    "worker.blamed": _event("a page killed the worker that read it", "url reason"),
+    "host.parked": _event("a host asked for a long wait, or refused too often in a row", "origin until why"),
+    "host.unreachable": _event("a host failed too often in a row and was given up", "origin reason"),
+    "host.refused": _event(
+        "a host answered 429 or 503, or an FTP server that it is full: it is left alone for a while",
+        "origin status until",
+    ),
+    "site.full": _event("a site has given as many pages as its budget allows; its URLs wait", "site pages budget"),
+    "site.hosts": _event("a site has more hosts than site_hosts; the others wait", "site hosts origin"),
+    "trap.met": _event(
+        "an address was refused as a trap, for the first time in this run under this rule", "rule url page"
+    ),
+    "trap.suspected": _event(
+        "pages of one form of address say nothing new: what is queued and met of it is refused from now on",
+        "rule origin form pages samples",
+    ),
+    "soft_404": _event(
+        "a host answers 200 for a name that nobody has; pages that say the same are flagged, their links not followed",
+        "url digest",
+    ),
+    "robots.unreachable": _event("robots.txt could not be fetched, so the origin's URLs are denied", "origin reason"),
+    "tls.unverified": _event(
+        "a host of `insecure` is read although its TLS certificate or protocol does not hold", "origin reason"
+    ),
+    "login.ok": _event("the form of a login was taken, and the page after it does not ask any more", "url"),
+    "login.failed": _event("a login did not work", "url reason n"),
+    "login.lost": _event("pages met the login again, so its session is over", "url pages"),
+    "login.given_up": _event(
+        "logins failed too often in a row; the site's pages wait for the next start", "url reason"
+    ),
+    "network.lost": _event("no host answers: our own network is taken to be away, nobody is blamed", "since"),
+    "network.back": _event("a host answered again", "seconds"),
+    "proxy.lost": _event(
+        "a proxy does not work; others of its pool take its place, and it is tried again later", "proxy reason"
+    ),
+    "proxy.back": _event("a proxy works again", "proxy seconds"),
+    "proxy.none": _event(
+        "no proxy works (the last one is named): what needs one waits, nobody is blamed", "proxy reason"
+    ),
+    "clock.jumped": _event("the clock jumped (suspend, or set by hand), so hosts are not hurried", "seconds"),
+    "archive.cut": _event("an archive file was cut back to its last committed record", "file from to"),
+    "archive.damaged": _event(
+        "an archive file does not read back; the visits beyond its sound part are queued again", "file visits"
+    ),
+    "store.done": _event("an archive file is in the store, checked", "file store bytes seconds"),
+    "store.failed": _event(
+        "an archive file did not get into the store, and is tried again unless this was the last time of this run",
+        "file reason final",
+    ),
+    "store.aborted": _event("uploads that a kill had left half done were thrown away", "count"),
+    "config.changed": _event("a resumed crawl has another setting", "key old new"),
+    "paused": _event("the crawl was paused by the user"),
+    "resumed": _event("the crawl was unpaused by the user"),
+    "disk.low": _event("the disk is full, or less is free than min_free", "text"),
+    "handler.error": _event("a hook raised", "url error"),
 }
-"""Every event: name → what it says."""
+"""Every event by its name; docs/events.md has the same table."""
+
+FIELDS = {
+    "budget": "pages that a site may give (`site_pages`, `site_pages_max`)",
+    "bytes": "size of the file",
+    "code": "exit code (commands.md)",
+    "count": "how many there were",
+    "digest": "digest of the body (schema.md, `visit.digest`)",
+    "done": "URLs that have their outcome",
+    "error": "what was raised: its class and text",
+    "file": "name of a file in DIR/archive",
+    "final": "true: not tried again in this run",
+    "form": "form of address: what differs is written `*`",
+    "from": "length before, bytes",
+    "hosts": "hosts of the site that are asked",
+    "key": "key of the settings (options.md)",
+    "lease": "id of the lease whose page was being read; 0: none",
+    "leases": "leases that were given back",
+    "lost": "in any event: lines before this one that could not be written",
+    "n": "how often in a row",
+    "new": "value from now on",
+    "old": "value before",
+    "origin": "scheme, host and port",
+    "page": "id of the page with the link (`url.id`); 0: a seed",
+    "pages": "pages: of the form, of the site, or good ones of the session",
+    "pid": "process id",
+    "proxy": "address of a proxy, without its password",
+    "queued": "URLs that wait",
+    "reason": "reason as in the tables (network.md); of `crawl.end`: how it ended (commands.md)",
+    "rule": "rule that refuses (`rule.text`)",
+    "said": "last lines that the process wrote to standard error",
+    "samples": "pages of the form that were compared",
+    "seconds": "how long, or how far",
+    "seed": "address that the crawl was started from",
+    "seeds": "how many addresses it was started from",
+    "since": "Unix time",
+    "site": "registrable domain",
+    "status": "status of the answer; of `worker.died`: exit status of the process, negative: the signal that ended it",
+    "store": "where it is",
+    "target": "address that it redirects to",
+    "text": "a sentence",
+    "to": "length after, bytes",
+    "until": "Unix time",
+    "url": "address of the page",
+    "version": "version of Nephila",
+    "visits": "visits that are queued again",
+    "why": "a few words",
+    "worker": "number of the worker",
+    "workers": "number of worker processes; 0: none, all is done in the front",
+}
+"""What the fields mean."""
 
 UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff\U000e0000-\U000e007f]"

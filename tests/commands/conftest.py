@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from commands.stranger import Prompt
 
+from nephila.events import EVENTS
 from nephila.testing.certificates import Authority, server_side
 from nephila.testing.server import SiteServer
 from nephila.testing.sites import Answer, Site, table
@@ -18,10 +20,15 @@ Serve = Callable[..., SiteServer]
 
 
 @pytest.fixture
-def prompt(tmp_path: Path) -> Prompt:
+def prompt(tmp_path: Path) -> Iterator[Prompt]:
+    """A prompt; whatever was logged there has to be as documented."""
     folder = tmp_path / "home"
     folder.mkdir()
-    return Prompt(folder)
+    yield Prompt(folder)
+    for log in folder.rglob("log*.jsonl"):
+        for line in log.read_text("utf-8").splitlines():
+            _, event, *fields = [*json.loads(line).items()]
+            assert (event[1], tuple(name for name, _ in fields)) == (event[1], EVENTS[event[1]].fields)
 
 
 @pytest.fixture

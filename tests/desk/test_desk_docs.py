@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sqlite3
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from nephila import cli, db
 from nephila.config import Config, fields
-from nephila.events import EVENTS
+from nephila.events import EVENTS, FIELDS
 from nephila.types import Outcome
 from nephila.views.registry import VIEWS
 
@@ -66,7 +67,49 @@ def test_every_view_and_its_options_are_explained() -> None:
 
 
 def test_every_event_is_explained() -> None:
-    assert {name: cells[1] for name, cells in rows((DOCS / "events.md").read_text()).items()} == EVENTS
+    events, _, fields = (DOCS / "events.md").read_text().partition("## Fields")
+    told = {name: (cells[1], tuple(re.findall(r"`(\w+)`", cells[2]))) for name, cells in rows(events).items()}
+    assert told == EVENTS
+    assert {name: cells[1] for name, cells in rows(fields).items()} == FIELDS
+    assert set(FIELDS) == {name for event in EVENTS.values() for name in event.fields} | {"lost"}
+
+
+def test_every_event_is_noted_somewhere_with_the_fields_documented() -> None:
+    """Read from the source: a call of `note`, or a pair that a generator gives, with the name of an event."""
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for path in sorted((DOCS.parent / "src" / "nephila").rglob("*.py")):
+        nodes = [*ast.walk(ast.parse(path.read_text()))]
+        made = {
+            node.name: _keys(body.value)
+            for node in nodes
+            if isinstance(node, ast.FunctionDef)
+            for body in node.body
+            if isinstance(body, ast.Return)
+        }
+        for node in nodes:
+            match node:
+                case ast.Call(args=[ast.Constant(value=str(name))], keywords=words) if _called(node) in (
+                    "note",
+                    "_note",
+                ):
+                    name = {"worker_started": "worker.start", "worker_died": "worker.died"}.get(name, name)
+                    fields = [
+                        (word.arg,) if word.arg else _keys(word.value) or made[_called(word.value)] for word in words
+                    ]
+                    found.setdefault(name, set()).add(sum(fields, ()))
+                case ast.Tuple(elts=[ast.Constant(value=str(name)), ast.Dict() as given]) if name in EVENTS:
+                    found.setdefault(name, set()).add(_keys(given))
+    assert found == {name: {event.fields} for name, event in EVENTS.items()}
+
+
+def _called(node: ast.expr) -> str:
+    return ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+
+
+def _keys(given: ast.expr | None) -> tuple[str, ...]:
+    """The keys of a dict that is written out."""
+    keys = given.keys if isinstance(given, ast.Dict) else []
+    return tuple(key.value for key in keys if isinstance(key, ast.Constant))
 
 
 def test_every_table_and_column_is_explained() -> None:

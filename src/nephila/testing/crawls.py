@@ -13,6 +13,7 @@ from typing import Any
 from nephila.config import Config
 from nephila.corridor import build_engine
 from nephila.engine import Engine, Hooks
+from nephila.events import EVENTS
 from nephila.frontier.addresses import Directory
 from nephila.frontier.batch import Store
 from nephila.frontier.local import LocalFrontier
@@ -63,7 +64,7 @@ class FakeCrawl:
             fingerprint=Fingerprints(SEED),
             clock=clock,
             rng=random.Random(seed),
-            note=lambda event, **fields: self.notes.append((event, fields)),
+            note=self._note,
             directory=directory,
         )
 
@@ -99,6 +100,10 @@ class FakeCrawl:
         digest = sha1(visit.response.payload.head(1 << 20)).digest()
         first = self._bodies.setdefault(digest, visit.lease.id)
         return Record("", 0, 0, digest.hex(), first if first != visit.lease.id else 0)
+
+    def _note(self, event: str, **fields: Any) -> None:
+        assert EVENTS[event].fields == tuple(fields), f"{event} has other fields than documented: {', '.join(fields)}"
+        self.notes.append((event, fields))
 
     def tell(self, engine: Engine) -> None:
         """The engine is made: a test may replace a part of it."""
