@@ -6,7 +6,6 @@ is refused and not followed. A file that would not change is not touched.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import stat
@@ -17,9 +16,9 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from nephila.errors import ConfigError, DiskFull
+from nephila.views.whole import FULL
 
 _OPEN_MAX = 64
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _DRAFT = re.compile(r"\.[0-9]+\.part\Z")
 """No name of ours begins with a dot, so a draft is none of them."""
@@ -72,7 +71,7 @@ class Folder:
                 was.seek(0)
                 return self._draft(name, fd, chain(_first(was, same), rest or ()))
         except OSError as error:
-            kind = DiskFull if error.errno in _FULL else ConfigError
+            kind = DiskFull if error.errno in FULL else ConfigError
             raise kind(f"{self._target / path} cannot be written: {error.strerror}") from error
 
     def _draft(self, name: str, fd: int, blocks: Iterable[bytes]) -> Put:

@@ -6,6 +6,7 @@ This page is read by every command that lists the views, so a view's module is i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -121,15 +122,16 @@ def export(
 ) -> str:
     """Make view `name` of the job in `folder`; `to` is a path, `-`, or "" for its usual place. Returns a sentence.
 
-    Raises ConfigError for an unknown name, an option that is not the view's, or a target that will not do.
+    Raises ConfigError for an unknown name, an option that is not the view's, or a target that will not do; DiskFull.
     """
     view = _view(name, to, chosen)
     from nephila.views.source import Source
 
-    with Source(folder, decode, access) as source:
+    order = _order(view, folder / "views", to, chosen, running)
+    with _room(order.target), Source(folder, decode, access) as source:
         source.check_access()
         left_out = source.left_out()
-        return _function(view)(source, _order(view, folder / "views", to, chosen, running)) + _said(left_out)
+        return _function(view)(source, order) + _said(left_out)
 
 
 def export_from(
@@ -144,8 +146,9 @@ def export_from(
     view = _view(name, to, chosen)
     from nephila.views.borrowed import borrowed
 
-    with borrowed(files, decode, complain) as source:
-        return _function(view)(source, _order(view, Path(), to, chosen))
+    order = _order(view, Path(), to, chosen)
+    with _room(order.target), borrowed(files, decode, complain) as source:
+        return _function(view)(source, order)
 
 
 def extract(
@@ -191,6 +194,12 @@ def _function(view: View) -> Callable[[Source, Order], str]:
     module, _, function = view.run.partition(":")
     made: Callable[[Source, Order], str] = getattr(import_module(module), function)
     return made
+
+
+def _room(target: Path | None) -> AbstractContextManager[None]:
+    from nephila.views import whole
+
+    return whole.room(target)
 
 
 def _said(left_out: dict[str, int]) -> str:
