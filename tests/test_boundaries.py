@@ -56,7 +56,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"frontier", "fetch", "archive", "engine", "crew", "hand", "control", "lock"}
     | {"db", "events", "explain", "stats", "settings", "store", "views", "wanted"},
     "api": {"job", "engine", "settings", "fetch", "page", "views", "db", "events"},
-    "ui": {"control", "db", "stats", "events", "explain", "views"},
+    "ui": {"control", "db", "stats", "events", "views", "explain", "display"},
     "cli": {
         "api",
         "job",

@@ -275,8 +275,7 @@ def _either_way(args: argparse.Namespace, command: str) -> None:
 
 
 def _serve(args: argparse.Namespace) -> int:
-    from nephila import job
-    from nephila.ui import serve
+    from nephila import job, ui
 
     _either_way(args, "serve")
     if args.archives:
@@ -284,7 +283,7 @@ def _serve(args: argparse.Namespace) -> int:
     else:
         source = job.source(args.dir, args.access)
     title = (args.dir or args.archives[0]).resolve().name
-    serve.run(source, title, args.port, lambda address: put(f"Open {address} (Ctrl-C ends it)"))
+    ui.run(source, title, args.port, lambda address: put(f"Open {address} (Ctrl-C ends it)"), args.dir)
     return 0
 
 

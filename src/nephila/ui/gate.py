@@ -1,0 +1,89 @@
+"""Who may come in: the one who was given the printed address, and after that the browser that holds its cookie.
+
+The address ends in `#token=…`, a part that browsers send to nobody. The page's script exchanges the token, once, for a cookie that no
+script reads and no other site sends. A request that changes something, or that would go on for ever, must besides come from
+a page of ours: `Origin` and `Sec-Fetch-Site` say so, and no page can forge them. The name in `Host` is checked by the server before this.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+TOKENS_MAX = 8
+"""Printed addresses that wait to be opened; older ones open nothing any more."""
+TOKEN_BYTES_MAX = 256
+OPEN = ("/static/window.css", "/static/enter.js", "/static/icon.svg")
+"""What the page for those who have no cookie is made of."""
+STREAMS = "/live/"
+"""What begins so goes on for ever, and is for pages of ours alone."""
+_OURS = ("same-origin", "none")
+_SAFE = ("GET", "HEAD")
+
+
+class Gate:
+    """An ASGI application in front of `inner`. `stranger` is the page for who has no cookie."""
+
+    def __init__(self, inner: ASGIApp, origin: str, stranger: Callable[[Request], Response]) -> None:
+        self._inner, self._origin, self._stranger = inner, origin, stranger
+        self._name = f"nephila-{origin.rpartition(':')[2]}"
+        self._secret = secrets.token_urlsafe(32)
+        self._tokens: deque[str] = deque(maxlen=TOKENS_MAX)
+
+    def address(self) -> str:
+        """One that lets a browser in, once."""
+        self._tokens.append(secrets.token_urlsafe(32))
+        return f"{self._origin}/#token={self._tokens[-1]}"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        answer = self._refusal(request)
+        if answer is None and request.url.path == "/enter":
+            answer = await self._enter(request)
+        elif answer is None and request.url.path not in OPEN and not self._known(request):
+            answer = self._stranger(request)
+        await (answer or self._inner)(scope, receive, send)
+
+    def _refusal(self, request: Request) -> Response | None:
+        """For what another page asks for."""
+        origin, site = request.headers.get("origin"), request.headers.get("sec-fetch-site")
+        foreign = (origin is not None and origin != self._origin) or (site is not None and site not in _OURS)
+        if request.method in _SAFE:
+            # Others may lead a browser here, as a link does; they may not use what comes back.
+            led = request.headers.get("sec-fetch-mode") == "navigate" and origin in (None, self._origin)
+            led = led and not request.url.path.startswith(STREAMS)
+            return _no("no other page may ask for this") if foreign and not led else None
+        if foreign or (origin is None and site is None):
+            return _no("only the window's own pages may change something")
+        return None
+
+    async def _enter(self, request: Request) -> Response:
+        if request.method != "POST":
+            return _no("POST the token", 405)
+        body = b""
+        async for block in request.stream():
+            body += block
+            if len(body) > TOKEN_BYTES_MAX:
+                return _no("no such token")
+        given = next((one for one in self._tokens if secrets.compare_digest(one.encode(), body)), None)
+        if given is None:
+            return _no("this address was used, or never given out")
+        self._tokens.remove(given)
+        answer = Response(status_code=204)
+        answer.set_cookie(self._name, self._secret, httponly=True, samesite="strict", path="/")
+        return answer
+
+    def _known(self, request: Request) -> bool:
+        return secrets.compare_digest(request.cookies.get(self._name, "").encode(), self._secret.encode())
+
+
+def _no(sentence: str, status: int = 403) -> Response:
+    return PlainTextResponse(sentence + "\n", status)
