@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-SAMPLE_S = 0.2
-"""How often memory is looked at: a look takes about 2 ms, so it costs the measured tool one percent of a core."""
+SAMPLE_S = 0.1
+"""How often memory is looked at: a look takes about 2 ms, so it costs the measured tool two percent of a core."""
 
 
 class Cost(NamedTuple):
@@ -27,6 +27,7 @@ class Cost(NamedTuple):
 
 def run(command: list[str], folder: Path, time_s_max: float) -> Cost:
     """Run `command` in `folder`, silent, in a session of its own. Killed (code -9) after `time_s_max` seconds."""
+    before = _peak(resource.getrusage(resource.RUSAGE_SELF))
     start = time.perf_counter()
     with (folder / "output.txt").open("wb") as output:
         process = subprocess.Popen(
@@ -39,7 +40,10 @@ def run(command: list[str], folder: Path, time_s_max: float) -> Cost:
     wall_s = time.perf_counter() - start
     deadline.cancel()
     process.returncode = os.waitstatus_to_exitcode(status)
-    return Cost(process.returncode, wall_s, used.ru_utime + used.ru_stime, max(memory.stop(), _own_peak(used)))
+    own = _peak(used)  # that of this process is in it, from before it became the command
+    return Cost(
+        process.returncode, wall_s, used.ru_utime + used.ru_stime, max(memory.stop(), own if own > before else 0)
+    )
 
 
 class _Memory(threading.Thread):
@@ -73,7 +77,7 @@ def _resident(session: int) -> int:
     return pages * resource.getpagesize()
 
 
-def _own_peak(used: resource.struct_rusage) -> int:
+def _peak(used: resource.struct_rusage) -> int:
     """The largest single process, for runs that end between two looks (Linux counts KiB, macOS bytes)."""
     return used.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 

@@ -32,6 +32,12 @@ def test_memory_of_children_counts(tmp_path: Path) -> None:
     assert cost.memory_bytes > (120_000_000 if sys.platform == "linux" else 60_000_000)
 
 
+def test_memory_of_whoever_measures_does_not_count(tmp_path: Path) -> None:
+    held = bytearray(b"x") * 150_000_000
+    cost = measure.run(["sleep", "0.4"], tmp_path, 30)
+    assert 0 < cost.memory_bytes < len(held) // 2
+
+
 def test_a_hung_tool_is_ended(tmp_path: Path) -> None:
     cost = measure.run([sys.executable, "-c", "import time; time.sleep(60)"], tmp_path, 0.3)
     assert cost.code == -9
