@@ -120,7 +120,7 @@ def crawled(folder: Path, pages: int) -> Path:
     shutil.rmtree(job, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     docs = {"p": postgres_docs(), "y": python_docs()}
-    mounts = {f"{name}{n}": docs[name] for n in range(-(-pages // 4_000)) for name in "ppppy"}
+    mounts = {f"{kind}{n}": docs[kind] for n, kind in enumerate("ppppy" * -(-pages // 4_000))}
     with Nginx(mounts, extra=_TITLES, log=False) as server:
         seeds = folder / "seeds.txt"
         seeds.write_text("".join(f"{server.url}/{name}/index.html\n" for name in mounts))
