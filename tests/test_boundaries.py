@@ -21,7 +21,7 @@ own name and version."""
 ROOT = {"job", "plan", "corridor", "front", "worker", "resume", "forget", "rehearsal", "storing", "trouble"}
 """The composition root: what names concrete classes, for the front process, a worker, a resume, a dry run. One room: job."""
 
-DESK = {"cli", "options", "terminal"}
+DESK = {"cli", "completion", "hints", "options", "terminal", "welcome"}
 """The front desk: commands, what may be written after them, what is printed. One room: cli."""
 
 PURE = {"page", "robots"}

@@ -59,16 +59,16 @@ def _check_text(key: str, texts: list[str]) -> None:
     for text in texts:
         if re.search(wrong, text):
             raise ConfigError(f"{key}: a value holds a control character or is not UTF-8 text; remove it")
-        if key in _CHOICES and text not in _CHOICES[key]:
-            near = nearest(text, _CHOICES[key])
+        if key in CHOICES and text not in CHOICES[key]:
+            near = nearest(text, CHOICES[key])
             hint = f"; did you mean {near}?" if near else ""
-            raise ConfigError(f"{key} = {text!r}: one of {', '.join(_CHOICES[key])} is expected{hint}")
+            raise ConfigError(f"{key} = {text!r}: one of {', '.join(CHOICES[key])} is expected{hint}")
         if text and not form(text):
             shown = "a value" if FIELDS[key][1]["secret"] else repr(text)
             raise ConfigError(f"{key}: {shown} is not of the right form; {right}")
 
 
-_CHOICES = {
+CHOICES = {
     "scope": ("host", "site", "name", "prefix", "any"),
     "order": ("bfs", "dfs"),
     "durability": ("process", "power"),

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import nephila
-from nephila import options
-from nephila.errors import DiskFull, NephilaError
-from nephila.terminal import bug, hush, put, put_json, say, soften
+from nephila import hints, options
+from nephila.errors import DiskFull, JobError, NephilaError
+from nephila.terminal import bug, conclude, fail, hush, put, say, soften
 
 USAGE, BUG, INTERRUPTED, DISK = 2, 1, 4, 6
 
@@ -28,22 +28,23 @@ def main(argv: list[str] | None = None) -> int:
         "OPENBLAS_NUM_THREADS", "1"
     )  # numpy would start threads that spin, and nothing here uses them
     soften(sys.stdout, sys.stderr)
+    as_json = "--json" in argv
     try:
         return _run(argv)
     except SystemExit as end:
         put("", end="")
         return end.code if isinstance(end.code, int) else BUG
     except DiskFull as error:
-        return say(error, DISK)
+        return fail(error, DISK, as_json)
     except NephilaError as error:
-        return say(error, USAGE if type(error).__name__ in ("ConfigError", "JobError") else BUG)
+        return fail(error, USAGE if type(error).__name__ in ("ConfigError", "JobError") else BUG, as_json)
     except KeyboardInterrupt:
-        return say("interrupted; the same command carries on", INTERRUPTED)
+        return fail("interrupted; the same command carries on", INTERRUPTED, as_json)
     except BrokenPipeError:
         hush()
         return 0
     except Exception as error:
-        return bug(error, BUG)
+        return bug(error, BUG, as_json)
 
 
 class Command(NamedTuple):
@@ -57,7 +58,11 @@ class Command(NamedTuple):
 def _run(argv: list[str]) -> int:
     if sys.platform == "win32":
         return say("Nephila runs on Linux and macOS; on Windows please use WSL", USAGE)
-    word = argv[0] if argv else "--help"
+    if not argv:
+        return _welcome()
+    word = argv[0]
+    if word == "help" and argv[1:2] and argv[1] in COMMANDS:
+        argv = [word := argv[1], "--help"]
     if word in ("-h", "--help", "help"):
         put(_overview())
         return 0
@@ -65,17 +70,21 @@ def _run(argv: list[str]) -> int:
         put(f"nephila {nephila.__version__}")
         return 0
     if word not in COMMANDS:
-        return say(_unknown(word), USAGE)
+        return fail(hints.command(word, COMMANDS), USAGE, "--json" in argv)
     command = COMMANDS[word]
     parser = command.build()
     args, rest = parser.parse_known_intermixed_args(argv[1:])
     if rest:
         parser.error(options.unknown_option(rest[0], parser))
-    return command.run(args)
+    try:
+        return command.run(args)
+    except JobError as error:
+        folder = getattr(args, "dir", None)
+        raise JobError(f"{error}{hints.crawls_here() if folder and not hints.is_job(folder) else ''}") from error
 
 
 def _overview() -> str:
-    lines = [f"  {word:<8} {command.about}" for word, command in COMMANDS.items()]
+    lines = [f"  {word:<10} {command.about}" for word, command in COMMANDS.items()]
     return "\n".join(
         [
             "usage: nephila COMMAND …",
@@ -91,14 +100,13 @@ def _overview() -> str:
     )
 
 
-def _unknown(word: str) -> str:
-    if "." in word or "/" in word or word.startswith("localhost"):
-        return f"to crawl an address, say: nephila crawl {word}"
-    from nephila.values import nearest
+def _welcome() -> int:
+    """`nephila` alone: what to do next, by what lies here."""
+    from nephila import welcome
 
-    near = nearest(word, COMMANDS, 0.65)
-    hint = f"; did you mean nephila {near}?" if near else f"; there are: {', '.join(COMMANDS)}"
-    return f"{word} is not a command{hint}"
+    found = welcome.lines(Path())
+    put("\n".join(found) if found else _overview())
+    return 0
 
 
 def _crawl(args: argparse.Namespace) -> int:
@@ -108,6 +116,7 @@ def _crawl(args: argparse.Namespace) -> int:
     seeds = [*args.url, *(line for name in args.input or [] for line in _lines(name))]
     if not seeds and args.output is None:
         raise ConfigError("give an address to start from (nephila crawl https://example.com/) or -o DIR to carry on")
+    hints.check_seeds(args.url)
     retry = _outcomes(args.retry)
     folder = args.output or default_folder(seeds[0])
     given = {name.removeprefix("key_"): value for name, value in vars(args).items() if name.startswith("key_")}
@@ -116,7 +125,7 @@ def _crawl(args: argparse.Namespace) -> int:
     settings.check(config)
     if not config.seeds:
         raise ConfigError(f"{folder} holds no crawl to carry on: give an address to start from")
-    return _dry_run(config) if args.dry_run else _crawl_in(folder, config, args, retry, seeds)
+    return _dry_run(config, args.json) if args.dry_run else _crawl_in(folder, config, args, retry, seeds)
 
 
 def _lines(name: str) -> Iterator[str]:
@@ -128,7 +137,8 @@ def _lines(name: str) -> Iterator[str]:
         with open(0 if name == "-" else name, encoding="utf-8-sig", closefd=name != "-") as lines:
             yield from (text for line in lines if (text := line.strip()) and not text.startswith("#"))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--input {name} cannot be read: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"--input {name} cannot be read: {why}") from error
 
 
 def _outcomes(text: str | None) -> list[str]:
@@ -157,13 +167,11 @@ def default_folder(seed: str) -> Path:
     return Path(f"{host}_{parts.port}" if parts.port else host)
 
 
-def _dry_run(config: Any) -> int:
+def _dry_run(config: Any, as_json: bool) -> int:
     from nephila import job
-    from nephila.display import safe
 
-    for line in job.dry_run(config):
-        put(safe(line))
-    return 0
+    lines = job.dry_run(config)
+    return conclude(True, {"lines": [*lines]}, ()) if as_json else conclude(False, {}, lines)
 
 
 def _crawl_in(folder: Path, config: Any, args: argparse.Namespace, retry: list[str], given: list[str]) -> int:
@@ -187,81 +195,75 @@ def _crawl_in(folder: Path, config: Any, args: argparse.Namespace, retry: list[s
     try:
         status = job.status(folder)
     except NephilaError as error:  # on a full disk not even this; how it ended is known all the same
-        return say(f"{ending.text} ({error})", int(ending.code))
-    if args.json:
-        put_json(status | {"exit_code": ending.code, "reason": ending.reason, "text": ending.text})
-    elif not args.quiet:
-        put(summary(status, ending.code, ending.reason, ending.text))
-    return int(ending.code)
+        return fail(f"{ending.text} ({error})", int(ending.code), args.json)
+    told = [] if args.quiet else summary(status, ending.code, ending.reason, ending.text).split("\n")
+    return conclude(args.json, status | {"reason": ending.reason, "text": ending.text}, told, int(ending.code))
 
 
 def _status(args: argparse.Namespace) -> int:
     from nephila import job
-    from nephila.display import COLUMNS_MAX, frame
+    from nephila.display import columns_for, frame
 
     status = job.status(args.dir)
-    if args.json:
-        put_json(status)
-        return 0
-    for line, _ in frame(status, COLUMNS_MAX):
-        put(line)
-    return 0
+    return conclude(args.json, status, (line for line, _ in frame(status, columns_for(sys.stdout))))
 
 
 def _runner(verb: str, done: str) -> Callable[[argparse.Namespace], int]:
     def run(args: argparse.Namespace) -> int:
         from nephila import job
-        from nephila.errors import JobError
 
-        answer = job.ask(args.dir, {"verb": verb} | ({"now": True} if getattr(args, "now", False) else {}))
-        if "error" in answer:
-            raise JobError(str(answer["error"]))
-        put(done)
-        return 0
+        said = job.ask(args.dir, {"verb": verb} | ({"now": True} if getattr(args, "now", False) else {}))
+        if "error" in said:
+            raise JobError(str(said["error"]))
+        return conclude(args.json, {"folder": str(args.dir), "done": verb, "text": done}, [done])
 
     return run
 
 
 def _export(args: argparse.Namespace) -> int:
     from nephila import job
-    from nephila.display import safe
     from nephila.errors import ConfigError
-    from nephila.values import nearest
 
     if args.view not in job.VIEWS:
-        near = nearest(args.view, job.VIEWS)
-        raise ConfigError(
-            f"{args.view} is not a view; {f'did you mean {near}?' if near else 'there are: ' + ', '.join(job.VIEWS)}"
-        )
-
+        raise ConfigError(hints.view(args.view, args.dir, job.VIEWS))
+    if args.to == "-" and args.json:
+        raise ConfigError("with --to - standard output is the view and nothing else: leave --json or --to - out")
     of_view = {
         name.removeprefix("of_view_"): value for name, value in vars(args).items() if name.startswith("of_view_")
     }
     chosen = {name: value for name, value in of_view.items() if value is not None}
     _either_way(args, "export VIEW")
+    heard, hear = _remarks(args)
     if args.archives:
-        done = job.export_from(args.view, args.archives, args.to, chosen, lambda sentence: say(sentence, 0))
+        done = job.export_from(args.view, args.archives, args.to, chosen, hear)
     else:
         done = job.export(args.view, args.dir, args.to, args.access, chosen)
-    if args.to != "-":
-        put(safe(done))
-    elif remarks := done.partition("; ")[2]:  # standard output holds the view and nothing else
-        say(remarks, 0)
-    return 0
+    text, _, remarks = done.partition("; ")
+    if args.to == "-":
+        return say(remarks, 0) if remarks else 0
+    place = (args.dir / "views" if args.dir else Path()) / job.VIEWS[args.view].default
+    told = {"view": args.view, "to": args.to or str(place), "text": text}
+    return conclude(args.json, told | {"remarks": heard + [r for r in remarks.split("; ") if r]}, [done])
+
+
+def _remarks(args: argparse.Namespace) -> tuple[list[str], Callable[[str], object]]:
+    """Where remarks go: to standard error at once, or with --json into a list."""
+    heard: list[str] = []
+    return heard, heard.append if args.json else lambda sentence: say(sentence, 0)
 
 
 def _extract(args: argparse.Namespace) -> int:
     import json
 
     from nephila import job
-    from nephila.display import safe
 
     rows, remarks = job.extract(args.dir, args.rules, args.access)
-    for row in rows:
-        put(safe(json.dumps(row, ensure_ascii=False)))
-    for remark in remarks:
-        say(remark, 0)
-    return 0
+    if not args.json:
+        for remark in remarks:
+            say(remark, 0)
+    return conclude(
+        args.json, {"rows": rows, "remarks": remarks}, (json.dumps(row, ensure_ascii=False) for row in rows)
+    )
 
 
 def _either_way(args: argparse.Namespace, command: str) -> None:
@@ -269,7 +271,10 @@ def _either_way(args: argparse.Namespace, command: str) -> None:
     from nephila.errors import ConfigError
 
     if (args.dir is None) == (not args.archives):
-        raise ConfigError(f"give the folder of a crawl (nephila {command} DIR) or archives with --from, not both")
+        here = hints.crawls_here() if args.dir is None else ""
+        raise ConfigError(
+            f"give the folder of a crawl (nephila {command} DIR) or archives of another program with --from, not both{here}"
+        )
     if args.archives and args.access:
         raise ConfigError("--with belongs to a crawl of Nephila's: archives of --from name no credentials")
 
@@ -283,58 +288,79 @@ def _serve(args: argparse.Namespace) -> int:
     else:
         source = job.source(args.dir, args.access)
     title = (args.dir or args.archives[0]).resolve().name
-    ui.run(source, title, args.port, lambda address: put(f"Open {address} (Ctrl-C ends it)"), args.dir)
+
+    def tell(address: str) -> None:
+        conclude(args.json, {"address": address}, [f"Open {address} (Ctrl-C ends it)"])
+
+    ui.run(source, title, args.port, tell, args.dir)
     return 0
 
 
 def _search(args: argparse.Namespace) -> int:
     from nephila import job
-    from nephila.display import found
+    from nephila.display import colours, found
 
-    answer = job.search(
+    said = job.search(
         args.dir, " ".join(args.query), limit=args.limit, access=args.access, with_noindex=args.with_noindex
     )
     if args.json:
-        put_json(answer)
-        return 0
-    bright = sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
-    for line in found(answer, bold=bright):
+        return conclude(True, said, ())
+    for line in found(said, bold=colours(sys.stdout, os.environ)):
         put(line)
     return 0
 
 
 def _forget(args: argparse.Namespace) -> int:
     from nephila import job
-    from nephila.display import safe
 
-    def really(meant: Any) -> bool:
-        if meant.exact or args.yes:
-            return True
-        for url in meant.urls:
-            put(safe(url))
-        put(f"{meant.total:,} addresses, {meant.visits:,} visits: nothing is taken down without --yes")
-        return False
+    meant: Any = None
 
-    done = job.forget(args.dir, args.what, args.reason, really)
-    if done is None:
-        return USAGE
-    put(f"{done.total:,} addresses are forgotten, with {done.visits:,} visits")
-    if done.views:
-        put(safe(f"Views made before still hold them; make them again: {', '.join(done.views)}"))
-    return 0
+    def really(what: Any) -> bool:
+        nonlocal meant
+        meant = what
+        return bool(what.exact or args.yes)
+
+    done = job.forget(args.dir, args.what, args.reason, really) is not None
+    value = {"done": done, "urls": meant.urls, "total": meant.total, "visits": meant.visits, "views": meant.views}
+    if not done:
+        told = f"{meant.total:,} addresses, {meant.visits:,} visits: nothing is taken down without --yes"
+        return conclude(args.json, value, [*meant.urls, told], USAGE)
+    lines = [f"{meant.total:,} addresses are forgotten, with {meant.visits:,} visits"]
+    if meant.views:
+        lines.append(f"Views made before still hold them; make them again: {', '.join(meant.views)}")
+    return conclude(args.json, value, lines)
 
 
 def _upload(args: argparse.Namespace) -> int:
     from nephila import job
-    from nephila.display import safe
+
+    failed: list[dict[str, str]] = []
 
     def note(event: str, **fields: Any) -> None:
         if event == "store.failed":
-            say(f"{fields['file']}: {fields['reason']}", 0)
+            failed.append({"file": fields["file"], "reason": fields["reason"]})
+            if not args.json:
+                say(f"{fields['file']}: {fields['reason']}", 0)
 
     done = job.upload(args.dir, {"store": args.store, "store_key": args.store_key}, note)
-    put(safe(f"{done.files:,} archive files were sent to {done.store}"))
-    return say(f"{done.left:,} could not be sent: the same command carries on", INTERRUPTED) if done.left else 0
+    code = INTERRUPTED if done.left else 0
+    value = {"store": done.store, "files": done.files, "left": done.left, "failed": failed}
+    conclude(args.json, value, [f"{done.files:,} archive files were sent to {done.store}"], code)
+    return (
+        code
+        if args.json or not done.left
+        else say(f"{done.left:,} could not be sent: the same command carries on", code)
+    )
+
+
+def _completion(args: argparse.Namespace) -> int:
+    from nephila import completion
+
+    script = completion.script(args.shell)
+    if args.json:
+        return conclude(True, {"shell": args.shell, "script": script}, ())
+    put(script)  # as it is: tabs count, and nothing in it comes from outside
+    return 0
 
 
 COMMANDS = {
@@ -349,4 +375,5 @@ COMMANDS = {
     "export": Command("make a mirror, a table or another view", options.build_export, _export),
     "serve": Command("show what was crawled in a browser, at any time it was kept", options.build_serve, _serve),
     "search": Command("find pages and files by their words, Chinese included", options.build_search, _search),
+    "completion": Command("a script that lets a shell complete all this", options.build_completion, _completion),
 }  # fmt: skip

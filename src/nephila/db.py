@@ -80,6 +80,8 @@ def database(folder: Path) -> Path:
 def reader(folder: Path) -> sqlite3.Connection:
     """A read-only connection to the job in `folder`. Raises JobError when there is none, Damaged when it is not readable."""
     path = database(folder)
+    if not folder.is_dir():
+        raise JobError(f"there is no folder {folder}")
     if not path.is_file():
         raise JobError(f"{folder} is not a crawl: it has no crawl.db")
     try:

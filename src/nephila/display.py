@@ -14,6 +14,7 @@ import select
 import shlex
 import unicodedata
 from collections import deque
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
@@ -40,7 +41,7 @@ class Screen:
         """The mode that fits `stream`: redrawing needs a terminal that knows how (not TERM=dumb)."""
         able = stream.isatty() and env.get("TERM", "") not in ("", "dumb")
         mode = "quiet" if quiet else "json" if as_json else "live" if able else "lines"
-        return cls(stream, mode, colour=able and not env.get("NO_COLOR"))
+        return cls(stream, mode, colour=colours(stream, env))
 
     def update(self, status: dict[str, Any]) -> None:
         """Show where the crawl stands."""
@@ -82,13 +83,30 @@ class Screen:
         return f"{_STYLES[style]}{line}\x1b[0m" if self._colour and _STYLES[style] else line
 
     def _size(self) -> tuple[int, int]:
-        if self._columns:
-            return self._columns, 24
-        try:
-            size = os.get_terminal_size(self._stream.fileno())
-        except (OSError, ValueError):
-            return 80, 24
-        return min(max(size.columns or 80, COLUMNS_MIN), COLUMNS_MAX), size.lines or 24
+        return (self._columns, 24) if self._columns else _size(self._stream)
+
+
+def colours(stream: TextIO, env: Mapping[str, str]) -> bool:
+    """Whether to write to `stream` in colour: never with NO_COLOR, always with FORCE_COLOR or CLICOLOR_FORCE, else when it is a
+    terminal that can and CLICOLOR is not 0 (no-color.org, force-color.org, bixense.com/clicolors)."""
+    if env.get("NO_COLOR"):
+        return False
+    if any(env.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+        return True
+    return stream.isatty() and env.get("TERM", "") not in ("", "dumb") and env.get("CLICOLOR") != "0"
+
+
+def columns_for(stream: TextIO) -> int:
+    """How wide a line on `stream` may be: as wide as the terminal, or COLUMNS_MAX."""
+    return _size(stream)[0] if stream.isatty() else COLUMNS_MAX
+
+
+def _size(stream: TextIO) -> tuple[int, int]:
+    try:
+        size = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):
+        return 80, 24
+    return min(max(size.columns or 80, COLUMNS_MIN), COLUMNS_MAX), size.lines or 24
 
 
 def _ready(stream: TextIO) -> bool:
@@ -100,14 +118,15 @@ def _ready(stream: TextIO) -> bool:
 
 
 def frame(status: dict[str, Any], columns: int) -> list[tuple[str, str]]:
-    """The live view: (line, style), each at most `columns` cells wide."""
+    """The live view: (line, style), each at most `columns` cells wide; the numbers take more lines where they must."""
     done = status["outcomes"]
     left = status["eta_seconds"]
     ahead = f" · about {duration(left)} left" if left and status["state"] == "running" else ""
     spent = f"{'for' if status['state'] in ('running', 'paused') else 'after'} {duration(status['seconds'])}"
     workers = f" · {_many(status['workers'], 'worker')}" if status["workers"] else ""
+    state = f"  {status['state']} {spent}"
     lines = [
-        (f"{status['folder']}  {status['state']} {spent}{workers}{ahead}", "bold"),
+        (f"{_end_of(safe(status['folder']), columns - len(state))}{state}{workers}{ahead}", "bold"),
         (
             f"  found {status['found']:,} · kept {kept(status):,} · queued {status['queued']:,} · in flight {status['in_flight']:,}",
             "",
@@ -130,7 +149,25 @@ def frame(status: dict[str, Any], columns: int) -> list[tuple[str, str]]:
     lines += [(f"  parked: {p['origin']} until {moment(p['until'])}", "yellow") for p in status["parked"][:3]]
     if status.get("unknown"):
         lines.append((f"  not counted, because it takes too long: {', '.join(status['unknown'])}", "yellow"))
-    return [(cut(safe(line), columns), style) for line, style in lines]
+    return [(part, style) for line, style in lines for part in _wrapped(safe(line), columns)]
+
+
+def _wrapped(line: str, columns: int) -> list[str]:
+    """Broken at its dots, each part cut where it is still too long."""
+    lines: list[str] = []
+    for part in line.split(" · "):
+        if lines and columns_of(joined := f"{lines[-1]} · {part}") <= columns:
+            lines[-1] = joined
+        else:
+            lines.append(f"    {part}" if lines else part)
+    return [cut(part, columns) for part in lines]
+
+
+def _end_of(folder: str, columns: int) -> str:
+    """The end of a path says more than its beginning."""
+    while columns_of(folder) > max(columns, 8):
+        folder = "…" + folder.lstrip("…")[1:]
+    return folder
 
 
 def _ways(proxies: list[dict[str, Any]], down: list[dict[str, Any]]) -> str:

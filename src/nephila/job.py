@@ -35,6 +35,7 @@ __all__ = [
     "search",
     "source",
     "source_from",
+    "state",
     "status",
     "upload",
 ]
@@ -63,6 +64,17 @@ def status(folder: Path) -> dict[str, Any]:
         return live
     with trouble.told(folder), contextlib.closing(db.reader(folder)) as con:
         return stats.snapshot(con, folder=folder)
+
+
+def state(folder: Path) -> str:
+    """How a job stands, in one word (docs/commands.md). At once, however large it is."""
+    from nephila import db, stats, trouble
+
+    live = _asked(folder, {"verb": "status"})
+    if live is not None:
+        return str(live["state"])
+    with trouble.told(folder), contextlib.closing(db.reader(folder)) as con:
+        return stats.standing(dict(con.execute("SELECT key, value FROM meta").fetchall()), running=False)
 
 
 def ask(folder: Path, request: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from nephila import hints
 from nephila.errors import ConfigError
 
 GROUPS = {
@@ -78,11 +79,7 @@ def build_crawl() -> argparse.ArgumentParser:
         help="show settings, robots.txt and first links with the rule that decides; store nothing",
     )
     add("--retry", metavar="OUTCOME[,…]", help="queue again what ended so, such as UNREACHABLE,REFUSED")
-    add(
-        "--json",
-        action="store_true",
-        help="the result as JSON on standard output, progress as JSON lines on standard error",
-    )
+    _add_json(parser, "the result as one JSON object on standard output, progress as JSON lines on standard error")
     add("--quiet", action="store_true", help="print nothing but errors (and the result, with --json)")
     keys = {name: doc for name, (doc, extra) in fields().items() if extra["option"]}
     grouped = {title: [n for n in names.split() if n in keys] for title, names in GROUPS.items()}
@@ -130,7 +127,7 @@ def build_status() -> argparse.ArgumentParser:
         "example:\n  nephila status example.com --json",
     )
     parser.add_argument("dir", metavar="DIR", type=Path, help="the job's folder")
-    parser.add_argument("--json", action="store_true", help="as JSON; docs/commands.md explains the keys")
+    _add_json(parser)
     return parser
 
 
@@ -144,6 +141,7 @@ def build_steering(verb: str, about: str) -> Callable[[], argparse.ArgumentParse
             parser.add_argument(
                 "--now", action="store_true", help="do not wait for running requests; they are asked again"
             )
+        _add_json(parser)
         return parser
 
     return build
@@ -176,6 +174,7 @@ def build_export() -> argparse.ArgumentParser:
         )
         flag = "--" + name.replace("_", "-")
         views.add_argument(flag, dest=f"of_view_{name}", help=f"{names}: {option.doc}", **kind)
+    _add_json(parser)
     return parser
 
 
@@ -190,6 +189,7 @@ def build_serve() -> argparse.ArgumentParser:
     parser.add_argument(
         "--port", metavar="N", type=int, default=0, help="port on 127.0.0.1 (default: any that is free)"
     )
+    _add_json(parser)
     return parser
 
 
@@ -229,6 +229,7 @@ def build_extract() -> argparse.ArgumentParser:
     parser.add_argument("dir", metavar="DIR", type=Path, help="the job's folder")
     parser.add_argument("--rules", metavar="FILE", type=Path, help="a TOML file with them (default: DIR/crawl.toml)")
     _add_access(parser)
+    _add_json(parser)
     return parser
 
 
@@ -249,7 +250,7 @@ def build_search() -> argparse.ArgumentParser:
         help='words, "a phrase", -without, one OR other, title: host: lang: name: date: (docs/search.md)',
     )
     parser.add_argument("--limit", metavar="N", type=int, default=10, help="show at most so many (default: 10)")
-    parser.add_argument("--json", action="store_true", help="as JSON; docs/search.md explains the keys")
+    _add_json(parser, "as one JSON object; docs/search.md explains the keys")
     parser.add_argument("--with-noindex", action="store_true", help="search pages that ask not to be indexed, too")
     _add_access(parser)
     return parser
@@ -267,6 +268,7 @@ def build_forget() -> argparse.ArgumentParser:
     parser.add_argument("what", metavar="URL|REGEX", help="an address of the job, or a pattern that is found in some")
     parser.add_argument("--reason", metavar="TEXT", default="", help="kept in the archive in place of the records")
     parser.add_argument("--yes", action="store_true", help="take down everything that a pattern finds")
+    _add_json(parser)
     return parser
 
 
@@ -280,7 +282,29 @@ def build_upload() -> argparse.ArgumentParser:
     parser.add_argument("dir", metavar="DIR", type=Path, help="the job's folder; no crawl may be running in it")
     parser.add_argument("--store", metavar="ADDRESS", help="where to (default: the store of the crawl)")
     parser.add_argument("--store-key", metavar="env:NAME|@FILE", action="append", help="ID:SECRET for the store")
+    _add_json(parser)
     return parser
+
+
+def build_completion() -> argparse.ArgumentParser:
+    parser = Parser(
+        "completion",
+        "bash|zsh|fish",
+        "Print a script that lets a shell complete commands, options, views and folders.",
+        "examples:\n  nephila completion bash > ~/.local/share/bash-completion/completions/nephila\n"
+        "  nephila completion zsh > ~/.zsh/_nephila                after: fpath=(~/.zsh $fpath) in ~/.zshrc\n"
+        "  nephila completion fish > ~/.config/fish/completions/nephila.fish",
+    )
+    parser.add_argument("shell", metavar="SHELL", help="one of: bash, zsh, fish")
+    _add_json(parser)
+    return parser
+
+
+def _add_json(
+    parser: argparse.ArgumentParser, about: str = "as one JSON object; docs/commands.md explains the keys"
+) -> None:
+    """What every command has."""
+    parser.add_argument("--json", action="store_true", help=about)
 
 
 class Parser(argparse.ArgumentParser):
@@ -297,6 +321,9 @@ class Parser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
+        _, lacking, arguments = message.partition("the following arguments are required: ")
+        if lacking:
+            raise ConfigError(f"{hints.missing(arguments, self.prog)} ({self.prog} --help)")
         raise ConfigError(message if "--help" in message else f"{message} ({self.prog} --help)")
 
 

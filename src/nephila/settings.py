@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from nephila import credentials
-from nephila.checks import check
+from nephila.checks import CHOICES, check
 from nephila.config import SECRET_HEADER, Config
 from nephila.errors import ConfigError
 from nephila.stored import END, SEEDS_INLINE_MAX, START, Change, changes, public, refuse_fixed, write
@@ -35,6 +35,7 @@ from nephila.values import (
 )
 
 __all__ = [
+    "CHOICES",
     "SEEDS_INLINE_MAX",
     "Change",
     "changes",

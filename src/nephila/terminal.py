@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -24,9 +25,27 @@ def put(text: str, end: str = "\n") -> None:
 
 
 def put_json(value: Any) -> None:
+    """One object; what a terminal would obey is escaped as JSON escapes it."""
     import json
 
-    put(json.dumps(value, ensure_ascii=True, indent=2))
+    put(json.dumps(value, ensure_ascii=True, indent=2, default=str).replace("\x7f", "\\u007f"))
+
+
+def conclude(as_json: bool, value: dict[str, Any], lines: Iterable[str], code: int = 0) -> int:
+    """What a command says at its end: `value` and the exit code as one JSON object, or `lines`. Returns the code."""
+    if as_json:
+        put_json(value | {"exit_code": code})
+        return code
+    from nephila.display import safe
+
+    for line in lines:
+        put(safe(line))
+    return code
+
+
+def fail(what: object, code: int, as_json: bool = False) -> int:
+    """Why nothing came of a command: a sentence on standard error, or with --json an object on standard output."""
+    return conclude(True, {"error": str(what)}, (), code) if as_json else say(what, code)
 
 
 def hush() -> None:
@@ -43,7 +62,7 @@ def say(what: object, code: int) -> int:
     return code
 
 
-def bug(error: Exception, code: int) -> int:
+def bug(error: Exception, code: int, as_json: bool = False) -> int:
     """A traceback holds addresses, so it is escaped like everything else that may come from the web."""
     import traceback
 
@@ -52,4 +71,5 @@ def bug(error: Exception, code: int) -> int:
     with suppress(OSError, ValueError):
         for line in "".join(traceback.format_exception(error)).splitlines():
             print(safe(line), file=sys.stderr)
-    return say("this is a bug in Nephila, please report it with the lines above; the same command carries on", code)
+    sentence = "this is a bug in Nephila, please report it with the lines above; the same command carries on"
+    return fail(sentence, code, as_json)

@@ -25,7 +25,7 @@ def prompt(tmp_path: Path) -> Iterator[Prompt]:
     folder = tmp_path / "home"
     folder.mkdir()
     yield Prompt(folder)
-    for log in folder.rglob("log*.jsonl"):
+    for log in filter(Path.is_file, folder.rglob("log*.jsonl")):
         for line in log.read_text("utf-8").splitlines():
             _, event, *fields = [*json.loads(line).items()]
             assert (event[1], tuple(name for name, _ in fields)) == (event[1], EVENTS[event[1]].fields)

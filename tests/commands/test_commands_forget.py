@@ -118,7 +118,7 @@ def test_what_is_not_there_and_what_runs_is_said(job: Path, prompt: Prompt) -> N
     for words, said in {
         ("job", "https://nowhere.test/"): "this job has no such address",
         ("job", "["): "no regular expression",
-        ("none", "x"): "is not a crawl",
+        ("none", "x"): "there is no folder none",
     }.items():
         done = prompt.here("forget", *words, "--yes")
         assert (done.code, said in done.err) == (USAGE, True), done.text

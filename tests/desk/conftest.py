@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 import nephila
+from nephila import ui
 from nephila.errors import JobError
+from nephila.forget import Forgotten
+from nephila.storing import Sent
 from nephila.views import registry
 
 
@@ -60,6 +63,9 @@ class FakeJob:
     nobody: bool = False
     remarks: str = ""
     answer: dict[str, Any] = field(default_factory=dict)
+    left: int = 0
+    text: str = ""
+    """Stands wherever something from the web may stand."""
 
     def crawl(self, folder: Path, config: Any, *, note: Any, observe: Any = None, **rest: Any) -> Ending:
         self.asked.append({"folder": folder, "config": config, "observe": observe} | rest)
@@ -72,32 +78,82 @@ class FakeJob:
         return self.ending
 
     def dry_run(self, config: Any) -> Iterator[str]:
+        self._trouble()
         yield f"scope = {config.scope}"
         yield "title: \x1b[31mred\u202e"
 
+    def _trouble(self) -> None:
+        if self.error:
+            raise self.error
+
     def status(self, folder: Path) -> dict[str, Any]:
+        if not self.asked:
+            self._trouble()
         return self.final
 
+    def state(self, folder: Path) -> str:
+        self._trouble()
+        return str(self.final["state"])
+
     def ask(self, folder: Path, request: dict[str, Any]) -> dict[str, Any]:
+        self._trouble()
         if self.nobody:
             raise JobError(f"no crawl runs in {folder}")
         self.asked.append((folder, request))
         return self.answer
 
     def export(self, view: str, folder: Path, to: Path | None, access: list[str], chosen: dict[str, Any]) -> str:
+        self._trouble()
         self.asked.append((view, folder, to, access, chosen))
-        return f"wrote {view}{self.remarks}"
+        return f"wrote {view}{self.text}{self.remarks}"
+
+    def extract(self, folder: Path, rules: Any, access: list[str]) -> tuple[list[dict[str, Any]], list[str]]:
+        self._trouble()
+        return [{"title": f"a{self.text}"}], [f"b{self.text} matches nothing"]
+
+    def search(self, folder: Path, text: str, **options: Any) -> dict[str, Any]:
+        self._trouble()
+        hit = dict.fromkeys(("title", "url", "name", "snippet"), f"a{self.text}")
+        hits = [hit | {"date": "", "language": "", "size": 1, "marks": [(0, 1)]}]
+        return {"hits": hits, "count": 1, "ms": 1.0}
+
+    def forget(self, folder: Path, what: str, reason: str, really: Any) -> Forgotten | None:
+        self._trouble()
+        meant = Forgotten([f"https://a.example/{self.text}"], 3, 4, what.startswith("https:"), [f"mirror{self.text}"])
+        return meant if really(meant) else None
+
+    def upload(self, folder: Path, options: dict[str, Any], note: Any) -> Sent:
+        self._trouble()
+        for n in range(self.left):
+            note("store.failed", file=f"a-{n}.warc.gz", reason=f"refused{self.text}", final=True)
+        return Sent(5, self.left, "s3://there")
+
+    def source(self, folder: Path, access: list[str]) -> None:
+        self._trouble()
 
 
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> FakeJob:
     fake = FakeJob()
     module = ModuleType("nephila.job")
-    for name in ("crawl", "dry_run", "status", "ask", "export"):
+    for name in [
+        "crawl",
+        "dry_run",
+        "status",
+        "state",
+        "ask",
+        "export",
+        "extract",
+        "search",
+        "forget",
+        "upload",
+        "source",
+    ]:
         setattr(module, name, getattr(fake, name))
     module.VIEWS, module.VIEW_OPTIONS = registry.VIEWS, registry.OPTIONS  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "nephila.job", module)
     monkeypatch.setattr(nephila, "job", module, raising=False)
+    monkeypatch.setattr(ui, "run", lambda source, title, port, tell, folder: tell("http://127.0.0.1:1/"))
     for name in list(os.environ):
         if name.startswith("NEPHILA_"):
             monkeypatch.delenv(name)

@@ -30,7 +30,7 @@ def test_the_overview_names_every_command(argv: list[str], capsys: pytest.Captur
     assert cli.main(argv) == 0
     out = capsys.readouterr().out
     for word, command in cli.COMMANDS.items():
-        assert f"  {word:<8} {command.about}" in out
+        assert f"  {word:<10} {command.about}" in out
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,8 +134,9 @@ def test_addresses_from_a_file(job: Any) -> None:
         ([URL], f"to crawl an address, say: nephila crawl {URL}"),
         (["example.com"], "to crawl an address, say: nephila crawl example.com"),
         (["localhost:80"], "to crawl an address, say: nephila crawl localhost:80"),
-        (["status"], "the following arguments are required: DIR"),
+        (["status"], "say which crawl: nephila status DIR (nephila status --help)"),
         (["export", "miror", "x"], "miror is not a view; did you mean mirror?"),
+        (["export", "x", "mirror"], "the view comes first: nephila export mirror x"),
         (["export", "zzz", "x"], "zzz is not a view; there are: mirror, jsonl"),
         (["bad\x1b[31m"], "bad\\x1b[31m is not a command"),
     ],
@@ -150,6 +151,47 @@ def test_mistakes_end_with_2_and_one_clear_line(
     assert said.err.count("\n") == 1
     assert said.out == ""
     assert job.asked == []
+
+
+@pytest.fixture
+def crawls_here() -> None:
+    for name in ("news", "example.com"):
+        Path(name).mkdir()
+        (Path(name) / "crawl.toml").write_text("seeds = []\n")
+        os.utime(Path(name) / "crawl.toml", (len(name), len(name)))
+    Path("urls.txt").write_text("https://a.example/\n")
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["status"], "say which crawl: nephila status DIR; crawls here: example.com, news"),
+        (["search", "--limit", "3"], "say which crawl: nephila search DIR QUERY; crawls here: example.com, news"),
+        (["status", "newz"], "there is no folder newz; crawls here: example.com, news"),
+        (["status", "."], ". is not a crawl: it has no crawl.db; crawls here: example.com, news"),
+        (["export", "mirror"], "archives of another program with --from, not both; crawls here: example.com, news"),
+        (["export", "news"], "say which view of news, such as: nephila export mirror news; there are: mirror, jsonl"),
+        (["crawl", "urls.txt"], "urls.txt is a file: -i urls.txt crawls the addresses in it"),
+        (["crawl", "news"], "news is the folder of a crawl: nephila crawl -o news carries on"),
+        (["crawl", "-i", "none.txt"], "--input none.txt cannot be read: No such file or directory"),
+        (["news"], "news is not a command"),
+    ],
+)
+def test_first_mistakes_in_a_folder_with_crawls(
+    argv: list[str], message: str, crawls_here: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(argv) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_name_of_a_folder_that_is_an_address_carries_on(crawls_here: None, job: Any) -> None:
+    assert cli.main(["crawl", "example.com"]) == 0
+    assert job.asked[0]["folder"] == Path("example.com")
+
+
+def test_help_of_a_command_in_other_words(job: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["help", "stop"]) == 0
+    assert capsys.readouterr().out.startswith("usage: nephila stop DIR [--now]")
 
 
 @pytest.mark.parametrize(
@@ -221,7 +263,7 @@ def test_dry_run_prints_escaped_and_crawls_nothing(job: Any, capsys: pytest.Capt
 
 def test_status(job: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["status", "x", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == job.final
+    assert json.loads(capsys.readouterr().out) == job.final | {"exit_code": 0}
     assert cli.main(["status", "x"]) == 0
     assert "found 12,345 · kept 3,210" in capsys.readouterr().out
 

@@ -248,3 +248,39 @@ def test_amount(size: float, right: str) -> None:
 @pytest.mark.parametrize(("seconds", "right"), [(0, "0:00:00"), (3599.9, "0:59:59"), (86400 * 2 + 61, "2d 00:01:01")])
 def test_duration(seconds: float, right: str) -> None:
     assert display.duration(seconds) == right
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_every_number_fits(columns: int, status: dict[str, Any]) -> None:
+    """On a narrow terminal numbers take another line; of a long folder the end is shown."""
+    status = status | {"folder": "/srv/crawls/of/this/year/and/the/last/example.com", "eta_seconds": 90_000.0}
+    lines = [line for line, _ in display.frame(status, columns)]
+    assert max(display.columns_of(line) for line in lines) <= columns
+    text = " ".join(line.strip() for line in lines)
+    for part in ("example.com  running for 0:12:31", "2 workers", "about 1d 01:00:00 left", "found 12,345", "kept 3,210",
+                 "queued 9,001", "in flight 12", "245 MB", "4.3 pages/s", "2 archive files", "REFUSED 31", "timeout.connect 2"):  # fmt: skip
+        assert part in text
+
+
+@pytest.mark.parametrize(
+    ("env", "terminal", "pipe"),
+    [
+        ({"TERM": "xterm"}, True, False),
+        ({}, False, False),
+        ({"TERM": "dumb"}, False, False),
+        ({"TERM": "xterm", "NO_COLOR": "1"}, False, False),
+        ({"TERM": "xterm", "NO_COLOR": ""}, True, False),
+        ({"TERM": "xterm", "CLICOLOR": "0"}, False, False),
+        ({"FORCE_COLOR": "1"}, True, True),
+        ({"CLICOLOR_FORCE": "1", "CLICOLOR": "0"}, True, True),
+        ({"FORCE_COLOR": "0", "TERM": "xterm"}, True, False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, False, False),
+    ],
+)
+def test_when_colours_are_used(env: dict[str, str], terminal: bool, pipe: bool) -> None:
+    assert (display.colours(Terminal(), env), display.colours(io.StringIO(), env)) == (terminal, pipe)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True

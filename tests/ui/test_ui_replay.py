@@ -85,7 +85,7 @@ def test_an_address_that_begins_with_a_slash_is_led_back_to_its_site(site: Brows
 def test_mistakes_are_told(job: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     for words, said in (
         ([], "give the folder of a crawl (nephila serve DIR)"),
-        ([str(tmp_path / "none")], "is not a crawl"),
+        ([str(tmp_path / "none")], "there is no folder"),
         ([str(job.folder), "--with", "nobody"], "no such credential"),
         ([str(job.folder), "--port", "99999"], "--port 99999"),
     ):

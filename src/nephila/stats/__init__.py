@@ -73,7 +73,7 @@ def snapshot(
     rate, speed = (n / seconds if seconds > 0 else 0.0 for n in (outcomes.get("OK", 0), sum(outcomes.values())))
     waiting = {origin: n for origin, n, *_ in queues}
     pauses = {origin: delay + ttfb for origin, _, delay, _, ttfb in queues}
-    state = _state(meta, running)
+    state = standing(meta, running)
     return {
         "state": state,
         "found": found[0][0] if found else 0,
@@ -118,7 +118,7 @@ def _trap(con: sqlite3.Connection, unknown: list[str], id: int, text: str, count
     return {"rule": text, "count": count, "examples": [url for (url,) in examples]}
 
 
-def _state(meta: Mapping[str, str], running: bool) -> str:
+def standing(meta: Mapping[str, str], running: bool) -> str:
     """A stored `running` without a process means that the crawl was killed."""
     state = meta.get("state", "interrupted")
     if meta.get("paused", "0") not in ("", "0", "false") and state not in ("finished", "limit"):
