@@ -310,6 +310,22 @@ def _search(args: argparse.Namespace) -> int:
     return 0
 
 
+def _explain(args: argparse.Namespace) -> int:
+    from nephila import job
+    from nephila.display import explained, refused
+    from nephila.errors import ConfigError
+
+    if bool(args.url) == args.refused:
+        raise ConfigError("give an address (nephila explain DIR URL) or --refused")
+    answer = job.explain(args.dir, args.url, args.given, args.access, refused=args.refused)
+    if args.json:
+        put_json(answer)
+        return 0
+    for line in refused(answer) if args.refused else explained(answer):
+        put(line)
+    return 0
+
+
 def _forget(args: argparse.Namespace) -> int:
     from nephila import job
 
@@ -366,6 +382,7 @@ def _completion(args: argparse.Namespace) -> int:
 COMMANDS = {
     "crawl": Command("start a crawl, or carry on where it stopped", options.build_crawl, _crawl),
     "status": Command("where a crawl stands", options.build_status, _status),
+    "explain": Command("why a page is there or not, and what would change it", options.build_explain, _explain),
     "pause": Command("stop asking for pages until resume", options.build_steering("pause", "Pause a running crawl; it stays paused until resume, restarts included."), _runner("pause", "paused")),
     "resume": Command("go on after pause", options.build_steering("resume", "Let a paused crawl go on."), _runner("resume", "going on")),
     "stop": Command("end a running crawl so that it can be carried on", options.build_steering("stop", "End a running crawl; nephila crawl -o DIR carries on."), _runner("stop", "stopping; nephila crawl -o DIR carries on")),

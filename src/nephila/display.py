@@ -285,6 +285,28 @@ def found(answer: dict[str, Any], *, bold: bool) -> list[str]:
     return [*lines, f"{many} found in {answer['ms']:.0f} ms" if answer["count"] else "nothing found"]
 
 
+def explained(answer: dict[str, Any]) -> list[str]:
+    """The answer of `explain` as lines: the sentence, the steps, what would change it."""
+    lines = [safe(answer["sentence"])]
+    if answer["steps"]:
+        lines += ["", *(f"  {step['name']:<8} {safe(step['text'])}" for step in answer["steps"])]
+    if answer["would"]:
+        lines += ["", *(f"  {safe(would['sentence'])}" for would in answer["would"])]
+    return lines
+
+
+def refused(answer: dict[str, Any]) -> list[str]:
+    """What was refused, by rule: how many, why, a few of them."""
+    lines: list[str] = []
+    for rule in answer["rules"]:
+        counted = rule["count"] - rule["stored"]
+        also = f", {counted:,} of them only counted" if counted else ""
+        lines += [f"{rule['count']:>10,}  {safe(rule['rule'])}{also}", f"            {safe(rule['sentence'])}"]
+        lines += [f"              {safe(url)}" for url in rule["examples"]]
+    lines = lines or ["nothing was refused"]
+    return lines + ([f"not counted in time: {', '.join(answer['unknown'])}"] if answer["unknown"] else [])
+
+
 def _marked(text: str, marks: list[tuple[int, int]], on: str, off: str) -> str:
     parts, at = list[str](), 0
     for start, end in marks:

@@ -28,6 +28,7 @@ __all__ = [
     "ask",
     "crawl",
     "dry_run",
+    "explain",
     "export",
     "export_from",
     "extract",
@@ -97,6 +98,23 @@ def _asked(folder: Path, request: dict[str, Any]) -> dict[str, Any] | None:
         return control.ask(folder, request)
     except TimeoutError as error:
         raise JobError(f"the crawl in {folder} does not answer; try again") from error
+
+
+def explain(
+    folder: Path, address: str, given: Iterable[str] = (), access: Iterable[str] = (), *, refused: bool = False
+) -> dict[str, Any]:
+    """Why an address is there, or what was refused; see `explain.explain` and `explain.refusals`. As JSON has it."""
+    import msgspec
+
+    from nephila import lock
+    from nephila.explain import explain, parsed, refusals
+
+    with source(folder, access) as found:
+        if refused:
+            answer: dict[str, Any] = msgspec.to_builtins(refusals(found))
+        else:
+            answer = msgspec.to_builtins(explain(found, address, parsed(given), running=lock.is_held(folder)))
+        return answer
 
 
 def forget(folder: Path, what: str, reason: str, really: Callable[[Forgotten], bool]) -> Forgotten | None:

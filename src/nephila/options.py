@@ -233,6 +233,31 @@ def build_extract() -> argparse.ArgumentParser:
     return parser
 
 
+def build_explain() -> argparse.ArgumentParser:
+    parser = Parser(
+        "explain",
+        "DIR URL [--set KEY=VALUE] [--json] [--with NAME], or DIR --refused [--json]",
+        "Why a page is there or not: each step with the rule that decided, and what would change it.",
+        "examples:\n  nephila explain example.com https://example.com/about\n"
+        "  nephila explain example.com https://example.com/a/b/c --set max_depth=4\n"
+        "  nephila explain example.com --refused",
+    )
+    parser.add_argument("dir", metavar="DIR", type=Path, help="the job's folder; the crawl may be running")
+    parser.add_argument("url", metavar="URL", nargs="?", default="", help="any address, also one that was never met")
+    parser.add_argument(
+        "--set",
+        dest="given",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="say what this setting would do, such as max_depth=4 or scope=site (may be repeated: together)",
+    )
+    parser.add_argument("--refused", action="store_true", help="everything that was refused, by rule, with examples")
+    parser.add_argument("--json", action="store_true", help="as JSON; docs/explain.md explains the keys")
+    _add_access(parser)
+    return parser
+
+
 def build_search() -> argparse.ArgumentParser:
     parser = Parser(
         "search",

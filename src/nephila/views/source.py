@@ -7,6 +7,7 @@ memory holds one batch. Pages fetched with a credential are left out unless its 
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
@@ -255,6 +256,19 @@ class Source:
     def read_text(self, read: Callable[[bytes], str]) -> None:
         """From now on `read` makes every text of the database."""
         self._con.text_factory = read
+
+    def within(self, seconds: float, query: str, *values: Any) -> list[sqlite3.Row] | None:
+        """As `rows`; None when the answer takes longer."""
+        end = time.monotonic() + seconds
+        self._con.set_progress_handler(lambda: time.monotonic() > end, 10_000)
+        try:
+            return self.rows(query, *values)
+        except Damaged as error:
+            if "interrupt" not in str(error.__cause__):
+                raise
+            return None
+        finally:
+            self._con.set_progress_handler(None, 0)
 
     def rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
         """The answer to a query; whoever asks for visits asks `may_see`, too."""
