@@ -16,6 +16,7 @@ from xxhash import xxh3_64_intdigest
 
 from nephila.ports import Fetch, Frontier, Keep, Read
 from nephila.types import (
+    COSTLY_MS,
     ERRANDS,
     LOGIN_REQUIRED,
     Failure,
@@ -36,6 +37,8 @@ from nephila.verdict import judge, max_age
 
 HTML = ("text/html", "application/xhtml+xml")
 SOFT = "trap:soft_404"
+SLOW_MAX = 4_096
+"""Origins with costly pages that a worker remembers."""
 
 
 class Permission(Protocol):
@@ -120,9 +123,7 @@ class Engine:
         self._ignore_nofollow, self._release, self._slot = ignore_nofollow, release, slot
         self._hooks, self._on_close, self._abroad = hooks, on_close, abroad
         self._sketch, self._logins = sketch, logins
-        self.worked_s: Callable[[], float] = time.thread_time
-        """Processor time of this thread."""
-        self._begun_s = 0.0
+        self.effort = Effort()
 
     async def run(self, connections: int) -> None:
         async with asyncio.TaskGroup() as crew:
@@ -137,7 +138,7 @@ class Engine:
         """The life of one URL. A function of its own, so that page and tree are gone before the next lease is waited for."""
         visit = await self._visit(lease)  # trouble out there becomes an Outcome
         visit = self._keep(visit)  # in the archive before the frontier forgets it
-        done = settlement(visit, self._cost_ms())
+        done = settlement(visit, 0 if self._hooks else self.effort.ms(visit.lease.origin))
         await self.frontier.settle(done)  # its batch commits outcome + links + clock together
         if visit.response is not None:
             self._release(visit.response)
@@ -148,22 +149,17 @@ class Engine:
             await closing
 
     async def _visit(self, lease: Lease) -> Visit:
-        self._begun_s = self.worked_s()
+        self.effort.begin(lease.origin)
         if denial := self._denial(lease):
             return denial
         answer = await self.fetch(lease)
-        self._begun_s = self.worked_s()
+        self.effort.begin(lease.origin)
         if isinstance(answer, Failure):
             return Visit(lease, answer.outcome, answer.reason, failure=answer)
         visit = self._judged(lease, answer)
         if lease.gate is not None and self._at_the_gate(visit):
             return _turned_away(visit)
         return visit if visit.retryable else self._read(visit)
-
-    def _cost_ms(self) -> int:
-        """What the last visit took of the processor: nothing is awaited between its answer and here. A program's hooks are its
-        own affair, and not the site's."""
-        return 0 if self._hooks is not None else int(1000 * (self.worked_s() - self._begun_s))
 
     def _at_the_gate(self, visit: Visit) -> bool:
         """A page, and no login, met the login."""
@@ -291,6 +287,32 @@ class Engine:
 
 def _turned_away(visit: Visit) -> Visit:
     return msgspec.structs.replace(visit, outcome=Outcome.REFUSED, reason=LOGIN_REQUIRED, moved_to="")
+
+
+class Effort:
+    """What pages take of the processor. Nothing is awaited between an answer and its settlement, so that one pair of clocks does
+    for all connections. The processor's own is a system call, and asked only about origins whose last page took long; that page
+    may have waited for the processor, and counts for nothing. A program's hooks are its own affair, and not the site's."""
+
+    def __init__(self) -> None:
+        self.passed_s: Callable[[], float] = time.perf_counter
+        self.worked_s: Callable[[], float] = time.thread_time
+        self._clock, self._begun_s = self.passed_s, 0.0
+        self._slow: set[str] = set()
+
+    def begin(self, origin: str) -> None:
+        self._clock = self.worked_s if origin in self._slow else self.passed_s
+        self._begun_s = self._clock()
+
+    def ms(self, origin: str) -> int:
+        took_ms = int(1000 * (self._clock() - self._begun_s))
+        if took_ms <= COSTLY_MS:
+            self._slow.discard(origin)
+            return took_ms
+        if len(self._slow) >= SLOW_MAX:
+            self._slow.pop()
+        self._slow.add(origin)
+        return took_ms if self._clock is self.worked_s else 0
 
 
 def settlement(visit: Visit, cost_ms: int = 0) -> Settlement:

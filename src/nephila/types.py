@@ -36,6 +36,9 @@ class Kind(enum.StrEnum):
 ERRANDS = frozenset({Kind.ROBOTS, Kind.LOGIN})
 """Kinds that are no page of anybody's: what only the crawl itself needs. No link of theirs is followed, they count for nothing."""
 
+COSTLY_MS = 20
+"""A page that takes no more of the processor is as good as any: most take 1 to 5 ms."""
+
 FLAT_KINDS = frozenset({Kind.REDIRECT, Kind.EMBED, Kind.SITEMAP, Kind.ROBOTS})
 """Links of these kinds add no depth: they are parts or other names of the page that holds them."""
 

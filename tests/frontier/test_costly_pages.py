@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from nephila.config import Config
+from nephila.engine import Effort
 from nephila.frontier.memory import MemoryStore
 from nephila.testing import FakeClock, FakeWeb, sites
 from nephila.testing.crawls import FakeCrawl
@@ -49,7 +50,8 @@ class Costly(FakeCrawl):
             worked[0] += self.costs_s[visit.lease.origin]  # type: ignore[attr-defined]
             return keep(visit)
 
-        engine.keep, engine.worked_s = kept, lambda: worked[0]  # type: ignore[attr-defined]
+        engine.keep = kept  # type: ignore[attr-defined]
+        engine.effort.passed_s = engine.effort.worked_s = lambda: worked[0]  # type: ignore[attr-defined]
 
 
 def gaps(times: list[float]) -> list[float]:
@@ -78,3 +80,22 @@ def test_no_page_silences_its_host_for_long() -> None:
 
 def test_where_all_pages_are_costly_nobody_waits() -> None:
     assert max(gaps(starts(0.1, other_s=0.1)[A][2:])) < 1.5
+
+
+def test_a_page_that_waited_for_the_processor_costs_its_host_nothing() -> None:
+    """The first page that takes long is not counted; the next one is, by what it took of the processor."""
+    effort, now = Effort(), {"passed": 0.0, "worked": 0.0}
+    effort.passed_s, effort.worked_s = lambda: now["passed"], lambda: now["worked"]
+
+    def page(passed_s: float, worked_s: float) -> int:
+        effort.begin(A)
+        now["passed"] += passed_s
+        now["worked"] += worked_s
+        return effort.ms(A)
+
+    assert page(0.0105, 0.001) == 10
+    assert page(0.3, 0.001) == 0
+    assert page(0.3, 0.0015) == 1
+    assert page(0.3, 0.25) == 0
+    assert page(0.3, 0.2505) == 250
+    assert page(0.3, 0.2505) == 250

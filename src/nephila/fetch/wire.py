@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import pycurl  # type: ignore[import-untyped]
 
+from nephila.fetch.sockets import Sockets
+
 
 class Ending(NamedTuple):
     """How a transfer ended. `socket`: over which it came to its end by itself, -1 when that is not known."""
@@ -31,7 +33,8 @@ class Wire:
     def __init__(self, connections: int) -> None:
         self._loop = asyncio.get_running_loop()
         self._running: dict[pycurl.Curl, asyncio.Future[Ending]] = {}
-        self._watched: dict[int, int] = {}
+        self._sockets = Sockets()
+        self._loop.add_reader(self._sockets.fileno(), self._on_sockets)
         self._timer: asyncio.Handle | None = None
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
@@ -58,29 +61,15 @@ class Wire:
             self.stop(handle, Ending(pycurl.E_ABORTED_BY_CALLBACK, "closed"))
         self._multi.close()
         self._on_timer(-1)
-        for fd in list(self._watched):
-            self._watch(fd, 0)
+        self._loop.remove_reader(self._sockets.fileno())
+        self._sockets.close()
 
     def _on_socket(self, what: int, fd: int, _multi: object, _data: object) -> None:
-        self._watch(fd, 0 if what == pycurl.POLL_REMOVE else what)
+        self._sockets.watch(fd, 0 if what == pycurl.POLL_REMOVE else what)
 
-    def _watch(self, fd: int, want: int) -> None:
-        had = self._watched.get(fd, 0)
-        if want:
-            self._watched[fd] = want
-        else:
-            self._watched.pop(fd, None)
-        changed = had ^ want
-        if changed & pycurl.POLL_IN:
-            if want & pycurl.POLL_IN:
-                self._loop.add_reader(fd, self._act, fd, pycurl.CSELECT_IN)
-            else:
-                self._loop.remove_reader(fd)
-        if changed & pycurl.POLL_OUT:
-            if want & pycurl.POLL_OUT:
-                self._loop.add_writer(fd, self._act, fd, pycurl.CSELECT_OUT)
-            else:
-                self._loop.remove_writer(fd)
+    def _on_sockets(self) -> None:
+        for fd, events in self._sockets.ready():
+            self._act(fd, events)
 
     def _on_timer(self, wait_ms: int) -> None:
         if self._timer is not None:
@@ -91,8 +80,8 @@ class Wire:
         elif wait_ms > 0:
             self._timer = self._loop.call_later(wait_ms / 1000, self._act, pycurl.SOCKET_TIMEOUT, 0)
 
-    def _act(self, fd: int, event: int) -> None:
-        self._multi.socket_action(fd, event)
+    def _act(self, fd: int, events: int) -> None:
+        self._multi.socket_action(fd, events)
         more = 1
         while more:
             more, whole, broken = self._multi.info_read()

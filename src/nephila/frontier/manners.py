@@ -11,13 +11,11 @@ from nephila.frontier.books import Books, Held
 from nephila.frontier.budget import Budgets
 from nephila.frontier.host import Address, Host
 from nephila.frontier.proxies import Proxies
-from nephila.types import HOST_FAILURES, NETWORK_FAILURES, PROXY_FAULTS, Outcome, Settlement
+from nephila.types import COSTLY_MS, HOST_FAILURES, NETWORK_FAILURES, PROXY_FAULTS, Outcome, Settlement
 from nephila.url.guard import is_private
 
 CLEAN_VISITS = 20
 """Good answers in a row after which a penalty shrinks."""
-COSTLY_MS = 20
-"""A page that takes no more of the processor is as good as any: most take 1 to 5 ms."""
 COSTLY_WAIT_MAX_S = 60.0
 CHEAP_S = 1.0
 """Hosts that gave a cheap page so lately are being served, even if none of them has a lease at the moment."""

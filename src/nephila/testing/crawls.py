@@ -79,7 +79,7 @@ class FakeCrawl:
         spec = WorkerSpec("/nonexistent", "fake", 0, 1, self.config, self.scheduler.scope, SEED, [])
         engine = build_engine(spec, frontier, hooks=self._hooks, fetch=self.web)
         engine.keep = self._keep
-        engine.worked_s = lambda: 0.0
+        engine.effort.passed_s = engine.effort.worked_s = lambda: 0.0
         self.tell(engine)
         self.scheduler.put(self.seeds)
         work = loop.create_task(engine.run(self.config.connections))
