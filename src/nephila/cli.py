@@ -318,12 +318,7 @@ def _explain(args: argparse.Namespace) -> int:
     if bool(args.url) == args.refused:
         raise ConfigError("give an address (nephila explain DIR URL) or --refused")
     answer = job.explain(args.dir, args.url, args.given, args.access, refused=args.refused)
-    if args.json:
-        put_json(answer)
-        return 0
-    for line in refused(answer) if args.refused else explained(answer):
-        put(line)
-    return 0
+    return conclude(args.json, answer, refused(answer) if args.refused else explained(answer))
 
 
 def _forget(args: argparse.Namespace) -> int:

@@ -286,23 +286,23 @@ def found(answer: dict[str, Any], *, bold: bool) -> list[str]:
 
 
 def explained(answer: dict[str, Any]) -> list[str]:
-    """The answer of `explain` as lines: the sentence, the steps, what would change it."""
-    lines = [safe(answer["sentence"])]
+    """The answer of `explain` as lines, not escaped yet: the sentence, the steps, what would change it."""
+    lines = [answer["sentence"]]
     if answer["steps"]:
-        lines += ["", *(f"  {step['name']:<8} {safe(step['text'])}" for step in answer["steps"])]
+        lines += ["", *(f"  {step['name']:<8} {step['text']}" for step in answer["steps"])]
     if answer["would"]:
-        lines += ["", *(f"  {safe(would['sentence'])}" for would in answer["would"])]
+        lines += ["", *(f"  {would['sentence']}" for would in answer["would"])]
     return lines
 
 
 def refused(answer: dict[str, Any]) -> list[str]:
-    """What was refused, by rule: how many, why, a few of them."""
+    """What was refused as lines, not escaped yet: by rule, how many, why, a few of them."""
     lines: list[str] = []
     for rule in answer["rules"]:
         counted = rule["count"] - rule["stored"]
         also = f", {counted:,} of them only counted" if counted else ""
-        lines += [f"{rule['count']:>10,}  {safe(rule['rule'])}{also}", f"            {safe(rule['sentence'])}"]
-        lines += [f"              {safe(url)}" for url in rule["examples"]]
+        lines += [f"{rule['count']:>10,}  {rule['rule']}{also}", f"            {rule['sentence']}"]
+        lines += [f"              {url}" for url in rule["examples"]]
     lines = lines or ["nothing was refused"]
     return lines + ([f"not counted in time: {', '.join(answer['unknown'])}"] if answer["unknown"] else [])
 

@@ -253,7 +253,7 @@ def build_explain() -> argparse.ArgumentParser:
         help="say what this setting would do, such as max_depth=4 or scope=site (may be repeated: together)",
     )
     parser.add_argument("--refused", action="store_true", help="everything that was refused, by rule, with examples")
-    parser.add_argument("--json", action="store_true", help="as JSON; docs/explain.md explains the keys")
+    _add_json(parser, "as one JSON object; docs/explain.md explains the keys")
     _add_access(parser)
     return parser
 

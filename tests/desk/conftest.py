@@ -117,6 +117,14 @@ class FakeJob:
         hits = [hit | {"date": "", "language": "", "size": 1, "marks": [(0, 1)]}]
         return {"hits": hits, "count": 1, "ms": 1.0}
 
+    def explain(self, folder: Path, address: str, given: Any, access: Any, *, refused: bool) -> dict[str, Any]:
+        self._trouble()
+        facts = dict.fromkeys(("url", "key", "verdict", "rule", "sentence"), f"a{self.text}")
+        if refused:
+            rule = {"rule": f"a{self.text}", "sentence": "", "count": 2, "stored": 1, "examples": [f"b{self.text}"]}
+            return {"rules": [rule], "unknown": [f"c{self.text}"]}
+        return facts | {"steps": [{"name": "rule", "text": f"b{self.text}"}], "would": [{"sentence": f"c{self.text}"}]}
+
     def forget(self, folder: Path, what: str, reason: str, really: Any) -> Forgotten | None:
         self._trouble()
         meant = Forgotten([f"https://a.example/{self.text}"], 3, 4, what.startswith("https:"), [f"mirror{self.text}"])
@@ -145,6 +153,7 @@ def job(monkeypatch: pytest.MonkeyPatch) -> FakeJob:
         "export",
         "extract",
         "search",
+        "explain",
         "forget",
         "upload",
         "source",

@@ -17,6 +17,7 @@ DOC = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
 LINES = {
     "crawl": ["crawl", "https://example.com/"],
     "status": ["status", "x"],
+    "explain": ["explain", "x", "https://example.com/a"],
     "pause": ["pause", "x"],
     "resume": ["resume", "x"],
     "stop": ["stop", "x"],
@@ -159,7 +160,7 @@ def test_a_view_on_standard_output_leaves_no_place_for_json(job: Any, capsys: py
 @pytest.mark.parametrize("as_json", [False, True])
 @pytest.mark.parametrize(
     "argv",
-    [*LINES.values(), ["crawl", "https://example.com/", "--dry-run"], ["forget", "x", "/a/"], ["export", "jsonl", "x", "--to", "-"],
+    [*LINES.values(), ["crawl", "https://example.com/", "--dry-run"], ["forget", "x", "/a/"], ["explain", "x", "--refused"], ["export", "jsonl", "x", "--to", "-"],
      [f"x{HOSTILE}"], ["status", "x", f"--{HOSTILE}"], ["crawl", f"gopher://{HOSTILE}/"], ["export", f"a{HOSTILE}", "x"]],
     ids=lambda argv: " ".join(argv).encode("unicode_escape").decode(),
 )  # fmt: skip

@@ -46,7 +46,7 @@ def explain(
             "",
             "invalid",
             "",
-            f"它不是可抓取的地址:{said}" if chinese else f"It is no address that can be fetched: {said}.",
+            f"它不是可抓取的地址：{said}" if chinese else f"It is no address that can be fetched: {said}.",
         )
     found = record.ids([url, *_spellings(url)])
     row = record.row(found[url]) if url in found else {}

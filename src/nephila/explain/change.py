@@ -129,7 +129,7 @@ def _would(record: Record, case: Case, other: Config, change: Change, rule: str,
     if rule:
         why = clause(rule, case, other, chinese)
         sentence = (
-            f"用 {options} 仍不会抓取:{why}"
+            f"用 {options} 仍不会抓取：{why}"
             if chinese
             else f"with {options} it would still not be fetched, because {why}"
         )
@@ -141,7 +141,7 @@ def _would(record: Record, case: Case, other: Config, change: Change, rule: str,
         )
     elif "seeds" in change.set:
         sentence = (
-            f"作为新的起始地址会被抓取:{options}"
+            f"作为新的起始地址会被抓取：{options}"
             if chinese
             else f"would be fetched as one more address to start from: {options}"
         )
@@ -149,7 +149,7 @@ def _would(record: Record, case: Case, other: Config, change: Change, rule: str,
         sentence = f"用 {options} 会抓取它" if chinese else f"would be fetched with {options}"
     else:
         sentence = (
-            f"用 {options},如有页面链接到它,就会抓取它"
+            f"用 {options}，如有页面链接到它，就会抓取它"
             if chinese
             else f"would be fetched with {options}, if a page linked to it"
         )

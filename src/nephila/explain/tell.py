@@ -64,10 +64,10 @@ class Teller:
             parts.append(
                 self(
                     f"known by {identity} (what chooses no page is left out)",
-                    f"以 {identity} 识别(不影响页面的部分被省去)",
+                    f"以 {identity} 识别（不影响页面的部分被省去）",
                 )
             )
-        return Step("address", self("; ", ";").join(parts), {"given": given, "url": self._url, "key": identity})
+        return Step("address", self("; ", "；").join(parts), {"given": given, "url": self._url, "key": identity})
 
     def same(self) -> Step | None:
         """Another address that stands for this one, or holds the same bytes."""
@@ -77,7 +77,7 @@ class Teller:
             return Step("same", text, {"url": row["url"], "why": "key"})
         if row["same_as_url"] and self._record.source.may_see(row["same_as_access"]):
             text = self(
-                f"the same bytes as {row['same_as_url']}, and kept once", f"内容与 {row['same_as_url']} 相同,只存一份"
+                f"the same bytes as {row['same_as_url']}, and kept once", f"内容与 {row['same_as_url']} 相同，只存一份"
             )
             return Step("same", text, {"url": row["same_as_url"], "why": "content"})
         return None
@@ -88,12 +88,12 @@ class Teller:
         if not row["parent"]:
             text = self("an address to start from", "起始地址")
             if row["kind"] in ("robots", "login"):
-                text = self(f"asked for by the crawl itself ({row['kind']})", f"由抓取程序自身请求({row['kind']})")
+                text = self(f"asked for by the crawl itself ({row['kind']})", f"由抓取程序自身请求（{row['kind']}）")
         else:
             links = self("1 link" if row["depth"] == 1 else f"{row['depth']} links", f"{row['depth']} 个链接")
             text = self(
                 f"found first on {row['parent_url']} (kind {row['kind']}), {links} from where the crawl began",
-                f"最先在 {row['parent_url']} 上发现(类型 {row['kind']}),距起点 {links}",
+                f"最先在 {row['parent_url']} 上发现（类型 {row['kind']}），距起点 {links}",
             )
         return Step("found", text, facts)
 
@@ -104,20 +104,20 @@ class Teller:
         if refusal:
             return Step(
                 "rule",
-                self(f"refused by {refusal}: {self.why(refusal)}", f"被 {refusal} 拒绝:{self.why(refusal)}"),
+                self(f"refused by {refusal}: {self.why(refusal)}", f"被 {refusal} 拒绝：{self.why(refusal)}"),
                 facts,
             )
         if self._case.seed:
             return Step(
                 "rule",
-                self("admitted: no rule is asked of an address to start from", "准入:起始地址不受规则限制"),
+                self("admitted: no rule is asked of an address to start from", "准入：起始地址不受规则限制"),
                 facts,
             )
         return Step(
             "rule",
             self(
                 f"admitted by scope {c.scope}, and no other rule refuses it",
-                f"被 scope {c.scope} 准入,也没有其他规则拒绝",
+                f"被 scope {c.scope} 准入，也没有其他规则拒绝",
             ),
             facts,
         )
@@ -127,7 +127,7 @@ class Teller:
         if most < 0 or depth < 0:
             return None
         fits = self("within", "未超过") if not refusal else self("beyond", "超过")
-        text = self(f"{depth} links deep, {fits} max_depth {most}", f"深度 {depth},{fits} max_depth {most}")
+        text = self(f"{depth} links deep, {fits} max_depth {most}", f"深度 {depth}，{fits} max_depth {most}")
         return Step("depth", text, {"depth": depth, "max_depth": most})
 
     def robots(self) -> Step:
@@ -136,13 +136,13 @@ class Teller:
         if c.no_robots:
             return Step(
                 "robots",
-                self("robots.txt is not asked (no_robots)", "不询问 robots.txt(no_robots)"),
+                self("robots.txt is not asked (no_robots)", "不询问 robots.txt（no_robots）"),
                 {"state": "ignored"},
             )
         if robots is None:
             text = self(
                 f"the robots.txt of {name} was not read yet: it decides, too",
-                f"尚未读取 {name} 的 robots.txt:它也会决定",
+                f"尚未读取 {name} 的 robots.txt：它也会决定",
             )
             return Step("robots", text, {"state": ""})
         facts: dict[str, Any] = {
@@ -155,12 +155,12 @@ class Teller:
             text = (
                 self(
                     f"{name} has no robots.txt (status {robots.status}): all is allowed",
-                    f"{name} 没有 robots.txt(状态 {robots.status}):全部允许",
+                    f"{name} 没有 robots.txt（状态 {robots.status}）：全部允许",
                 )
                 if absent
                 else self(
                     f"the robots.txt of {name} could not be read: nothing is allowed",
-                    f"无法读取 {name} 的 robots.txt:全部禁止",
+                    f"无法读取 {name} 的 robots.txt：全部禁止",
                 )
             )
             return Step("robots", text, facts)
@@ -171,14 +171,15 @@ class Teller:
         facts |= {"group": group, "line": line.number if line else 0, "text": line.text if line else ""}
         if line is None:
             text = self(
-                f"no line of the robots.txt of {name} is about it: allowed", f"{name} 的 robots.txt 没有涉及它的行:允许"
+                f"no line of the robots.txt of {name} is about it: allowed",
+                f"{name} 的 robots.txt 没有涉及它的行：允许",
             )
         else:
             allowed = line.text.startswith("allow")
             said = self("allows it" if allowed else "forbids it", "允许" if allowed else "禁止")
             text = self(
                 f"line {line.number} of the robots.txt of {name} (group {group}) {said}: {line.text}",
-                f"{name} 的 robots.txt 第 {line.number} 行(组 {group}){said}:{line.text}",
+                f"{name} 的 robots.txt 第 {line.number} 行（组 {group}）{said}：{line.text}",
             )
         return Step("robots", text, facts)
 
@@ -212,10 +213,10 @@ class Teller:
             when = moment(h["parked_until"])
             return self(
                 f"it is left alone until {when}, because it asked for that or refused too often",
-                f"在 {when} 之前不再请求:它要求等待或多次拒绝",
+                f"在 {when} 之前不再请求：它要求等待或多次拒绝",
             )
         if h["verdict"]:
-            return self(f"given up ({h['verdict']})", f"已放弃({h['verdict']})")
+            return self(f"given up ({h['verdict']})", f"已放弃（{h['verdict']}）")
         return ""
 
     def queue(self) -> Step:
@@ -233,7 +234,7 @@ class Teller:
             if due <= self._now
             else self(f"not before {moment(due)}", f"不早于 {moment(due)}")
         )
-        return Step("queue", self(f"waits: {place}, {when}", f"等待中:{place},{when}"), facts)
+        return Step("queue", self(f"waits: {place}, {when}", f"等待中：{place}，{when}"), facts)
 
     def attempts(self) -> list[Step]:
         steps = []
@@ -241,10 +242,10 @@ class Teller:
             facts = {name: one[name] for name in ("n", "started", "status", "reason", "ms", "bytes", "retry_due")}
             why = of_reason(one["reason"], self._chinese, host=host_of(self._url), origin=origin(self._url))
             wait = max(one["retry_due"] - one["started"], 0.0) if one["retry_due"] else 0.0
-            after = self(f", tried again after {duration(wait)}", f",{duration(wait)} 后重试") if wait else ""
+            after = self(f", tried again after {duration(wait)}", f"，{duration(wait)} 后重试") if wait else ""
             text = self(
                 f"try {one['n']} on {moment(one['started'])}: {why} ({one['ms']} ms){after}",
-                f"第 {one['n']} 次({moment(one['started'])}):{why}({one['ms']} 毫秒){after}",
+                f"第 {one['n']} 次（{moment(one['started'])}）：{why}（{one['ms']} 毫秒）{after}",
             )
             steps.append(Step("attempt", text, facts))
         return steps
@@ -275,7 +276,7 @@ class Teller:
         row = self._row
         when = moment(row["started"])
         if not row["status"]:
-            return self(f"no answer, {when}", f"无应答,{when}")
+            return self(f"no answer, {when}", f"无应答，{when}")
         kept = f"{row['status']}, {row['media_type'] or '?'}, {amount(row['bytes'])}, {row['ms']} ms, {when}"
         return f"{kept}, → {row['moved_to']}" if row["moved_to"] else kept
 
@@ -285,7 +286,7 @@ class Teller:
             return None
         text = self(
             f"kept in archive/{row['file']} at byte {row['offset']:,}, {row['length']:,} bytes",
-            f"存于 archive/{row['file']},偏移 {row['offset']:,},长度 {row['length']:,} 字节",
+            f"存于 archive/{row['file']}，偏移 {row['offset']:,}，长度 {row['length']:,} 字节",
         )
         return Step("archive", text, {name: row[name] for name in ("file", "offset", "length")})
 
@@ -301,11 +302,11 @@ class Teller:
         if not linkers.total and not linkers.whole:
             text = self("no page among those looked at in time links to it", "在限定时间内查看的页面都没有链接到它")
         if said:
-            text += self(": ", ":") + self("; ", ";").join(said)
+            text += self(": ", "：") + self("; ", "；").join(said)
         if linkers.hidden:
             text += self(
                 f"; {linkers.hidden} more are shown with the name of a credential",
-                f";另有 {linkers.hidden} 个需提供凭据名称才显示",
+                f"；另有 {linkers.hidden} 个需提供凭据名称才显示",
             )
         facts = {"pages": linkers.first, "count": linkers.total, "whole": linkers.whole, "hidden": linkers.hidden}
         return Step("links", text, facts)
@@ -325,7 +326,7 @@ class Teller:
     def near(self, others: list[str]) -> Step:
         return Step(
             "near",
-            self(f"met in another spelling: {', '.join(others)}", f"以其他写法遇到过:{', '.join(others)}"),
+            self(f"met in another spelling: {', '.join(others)}", f"以其他写法遇到过：{', '.join(others)}"),
             {"urls": others},
         )
 
@@ -335,18 +336,18 @@ class Teller:
         """(verdict, sentence) of what has its outcome."""
         row, when = self._row, moment(self._row["started"])
         if row["outcome"] in GOOD:
-            flaw = self(f", but {self.because()}", f",但{self.because()}") if row["reason"] else ""
-            return "kept", self(f"It is there: fetched on {when}{flaw}.", f"已保存:于 {when} 抓取{flaw}。")
+            flaw = self(f", but {self.because()}", f"，但{self.because()}") if row["reason"] else ""
+            return "kept", self(f"It is there: fetched on {when}{flaw}.", f"已保存：于 {when} 抓取{flaw}。")
         if row["outcome"] == "MOVED":
             to = row["moved_to"]
             return "moved", self(
-                f"There is no page of its own there: it redirects to {to}.", f"该地址本身没有页面:它重定向到 {to}。"
+                f"There is no page of its own there: it redirects to {to}.", f"该地址本身没有页面：它重定向到 {to}。"
             )
         why = self.because() if row["reason"] else row["outcome"]
         if row["reason"] == "robots_disallow" and (line := self.robots().facts).get("line"):
-            why += self(f" (line {line['line']}: {line['text']})", f"(第 {line['line']} 行:{line['text']})")
+            why += self(f" (line {line['line']}: {line['text']})", f"（第 {line['line']} 行：{line['text']}）")
         return "failed", self(
-            f"It is not there, because {why} ({row['outcome']}).", f"没有保存,因为{why}({row['outcome']})。"
+            f"It is not there, because {why} ({row['outcome']}).", f"没有保存，因为{why}（{row['outcome']}）。"
         )
 
     def waiting(self, running: bool) -> str:
@@ -355,56 +356,56 @@ class Teller:
         if held := self.held():
             return self(
                 f"It is not there yet: its host {origin(self._url)} is not asked ({held}).",
-                f"尚未抓取:主机 {origin(self._url)} 目前不请求({held})。",
+                f"尚未抓取：主机 {origin(self._url)} 目前不请求（{held}）。",
             )
         if meta.get("paused", "0") == "1":
             return self(
                 "It is not there yet: the crawl is paused, and nephila resume lets it go on.",
-                "尚未抓取:抓取已暂停,nephila resume 可继续。",
+                "尚未抓取：抓取已暂停，nephila resume 可继续。",
             )
         again = ""
         if row["attempts"] and row["due"] > self._now:
             again = self(
                 f" it failed ({row['attempts']} of {self._record.config.tries} tries) and is due again on {moment(row['due'])}",
-                f"已失败(第 {row['attempts']} 次,共 {self._record.config.tries} 次),将于 {moment(row['due'])} 重试",
+                f"已失败（第 {row['attempts']} 次，共 {self._record.config.tries} 次），将于 {moment(row['due'])} 重试",
             )
         if running:
             again = again or self(" it waits for its turn", "正在排队")
-            return self(f"It is not there yet:{again}.", f"尚未抓取:{again}。")
+            return self(f"It is not there yet:{again}.", f"尚未抓取：{again}。")
         ended = ENDED.get(meta.get("state", ""), ENDED["interrupted"])[self._chinese]
-        also = again and self(f"{again}; ", f"{again};")
+        also = again and self(f"{again}; ", f"{again}；")
         return self(
             f"It is not there yet:{also or ' '}{ended} while it waited; the same command carries on.",
-            f"尚未抓取:{also}{ended}时它仍在等待;同样的命令可继续。",
+            f"尚未抓取：{also}{ended}时它仍在等待；同样的命令可继续。",
         )
 
     def refused(self, rule: str) -> str:
-        return self(f"It is not there, because {self.why(rule)}.", f"没有抓取,因为{self.why(rule)}。")
+        return self(f"It is not there, because {self.why(rule)}.", f"没有抓取，因为{self.why(rule)}。")
 
     def dropped(self) -> str:
         return self(
-            "It is not there, because you dropped its host while it waited.", "没有抓取,因为它等待时你放弃了该主机。"
+            "It is not there, because you dropped its host while it waited.", "没有抓取，因为它等待时你放弃了该主机。"
         )
 
     def unseen(self, rule: str, linkers: Linkers, others: list[str]) -> str:
         if others:
             start = self(
-                f"It was never met in this spelling, but {others[0]} was", f"没有遇到过这种写法,但遇到过 {others[0]}"
+                f"It was never met in this spelling, but {others[0]} was", f"没有遇到过这种写法，但遇到过 {others[0]}"
             )
         elif linkers.total:
             start = self(
                 "It was met and only counted, as one of very many refused addresses",
-                "遇到过,但作为大量被拒地址之一只计了数",
+                "遇到过，但作为大量被拒地址之一只计了数",
             )
         else:
-            start = self("It was never met: no page that was kept links to it", "从未遇到:没有已保存的页面链接到它")
+            start = self("It was never met: no page that was kept links to it", "从未遇到：没有已保存的页面链接到它")
         if rule:
             return self(
                 f"{start}; and it would be refused, because {self.why(rule)}.",
-                f"{start};而且会被拒绝,因为{self.why(rule)}。",
+                f"{start}；而且会被拒绝，因为{self.why(rule)}。",
             )
         return (
-            self(f"{start}; if one did, it would be fetched.", f"{start};如有链接,就会抓取它。")
+            self(f"{start}; if one did, it would be fetched.", f"{start}；如有链接，就会抓取它。")
             if not others
             else self(f"{start}.", f"{start}。")
         )
@@ -414,11 +415,11 @@ class Teller:
         if not row["visit"]:
             return self(
                 "It was found on a page of members: name its credential with --with to see more.",
-                "它在会员页面上发现:用 --with 给出凭据名称以查看更多。",
+                "它在会员页面上发现：用 --with 给出凭据名称以查看更多。",
             )
         names, title = row["access"], row["title"]
         said = f" “{title}”" if title else ""
         return self(
             f"It is there{said}, fetched with {names}: --with names what may be seen.",
-            f"已保存{said},以 {names} 抓取:用 --with 给出名称方可查看。",
+            f"已保存{said}，以 {names} 抓取：用 --with 给出名称方可查看。",
         )
