@@ -84,4 +84,5 @@ class Browser:
             if name == "set-cookie":
                 key, _, rest = value.partition("=")
                 self.jar[key] = rest.partition(";")[0]
-        return Answer(told[0]["status"], dict(found), b"".join(one.get("body", b"") for one in told[1:]).decode())
+        headers = {name: ", ".join(value for other, value in found if other == name) for name, _ in found}
+        return Answer(told[0]["status"], headers, b"".join(one.get("body", b"") for one in told[1:]).decode())

@@ -9,6 +9,7 @@ import pytest
 from ui.asking import ARCHIVE, DESK, PORT, Browser
 
 from nephila import cli
+from nephila.ui.library import Library
 from nephila.ui.serve import Server
 
 A = "https://a.example"
@@ -80,6 +81,37 @@ def test_an_address_that_begins_with_a_slash_is_led_back_to_its_site(site: Brows
     status, headers, _ = site.get("/x?a=b", ARCHIVE, referer=asking)
     assert (status, headers["location"]) == (307, f"{inside}2020/{A}/x?a=b")
     assert site.get("/x", ARCHIVE, referer=f"http://evil.example/2020/{A}/").status == 404
+
+
+def test_archives_of_others_are_shown_too(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    job.page(f"{A}/", "<title>首页</title><a href=/x>x</a>", title="首页")
+    job.page(f"{A}/x", "what they kept", "text/plain")
+    (theirs,) = (job.folder / "archive").iterdir()
+    shown = []
+
+    def run(source: Any, title: str, port: int, tell: Any, folder: Any) -> None:
+        with Library(source) as library:
+            browser = Browser(Server(library, title, PORT, None))
+            browser.enter()
+            (inside,) = re.findall(rf"{ARCHIVE}(/[^/]+/)boot", browser.get(f"/view/2020/{A}/").text)
+            shown.append((title, folder, f"{A}/" in browser.get("/archive").text))
+            shown.append(browser.get(f"{inside}2020/{A}/x", ARCHIVE, sec_fetch_dest="iframe").text)
+
+    monkeypatch.setattr("nephila.ui.run", run)
+    assert cli.main(["serve", "--from", str(theirs)]) == 0
+    assert shown == [(theirs.name, None, True), "what they kept"]
+
+
+def test_what_begins_with_no_script_of_ours_has_no_scripts_and_is_reached_by_none(site: Browser, inside: str) -> None:
+    """An empty frame of a text, of what is missing, of a script, would have all that our scripts take away from pages."""
+    for path, bare in ((f"{A}/", False), (f"{A}/x?a=b", True), (f"{A}/none", True)):
+        _, headers, text = site.get(f"{inside}2020/{path}", ARCHIVE, sec_fetch_dest="iframe")
+        assert headers["content-security-policy"].startswith("sandbox") == bare
+        assert ("shut.js" in text) != bare
+    assert (
+        "frame-src 'self';"
+        in headers["content-security-policy"] + site.get(f"{inside}boot", ARCHIVE).headers["content-security-policy"]
+    )
 
 
 def test_mistakes_are_told(job: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:

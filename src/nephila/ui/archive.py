@@ -1,4 +1,4 @@
-"""The archive's host: what was crawled, whatever it does, and nothing of ours but three scripts.
+"""The archive's host: what was crawled, whatever it does, and nothing of ours but four scripts.
 
 A kept page is another *site* to the browser than the window, is shown in a frame that cannot leave it (`frame-src` and `sandbox` of the
 window's page), may load from its own host only (its Content-Security-Policy), and knows neither token nor cookie of the window.
@@ -26,9 +26,11 @@ HOST = "replay.localhost"
 """A name that browsers lead to this machine."""
 FRAME = "allow-scripts allow-same-origin allow-forms allow-modals"
 """What a kept page may do in its frame. `allow-same-origin`: of the archive's own host, which is another than that of the frame."""
-_SCRIPTS = ("boot.js", "page.js", "worker.js")
+_SCRIPTS = ("boot.js", "page.js", "shut.js", "worker.js")
 _AT = re.compile(r"[0-9]{4,14}")
 _LOADED = "'self' data: blob:"
+_BARE = {"Content-Security-Policy": "sandbox"}
+"""Of what does not begin with our scripts: a document of it has no scripts, and no page on this host reaches into it."""
 
 
 class Archive:
@@ -41,7 +43,7 @@ class Archive:
         self.origin = f"http://{self.host}"
         self.boot = f"{self.origin}{self._root}boot"
         self.headers = {
-            "Content-Security-Policy": f"default-src {_LOADED} 'unsafe-inline' 'unsafe-eval'; object-src 'self'; form-action 'self'; "
+            "Content-Security-Policy": f"default-src {_LOADED} 'unsafe-inline' 'unsafe-eval'; object-src 'self'; frame-src 'self'; form-action 'self'; "
             f"base-uri 'self'; frame-ancestors {desk} 'self'; webrtc 'block'; sandbox {FRAME}",
             "Referrer-Policy": "same-origin",
             "X-DNS-Prefetch-Control": "off",
@@ -56,7 +58,9 @@ class Archive:
         self.app = Starlette(routes=routes, exception_handlers={Damaged: damaged})
 
     async def _boot(self, request: Request) -> Response:
-        return HTMLResponse(f'{head("Nephila")}<script src="boot.js"></script></body></html>\n')
+        return HTMLResponse(
+            f'{head("Nephila")}<script src="shut.js"></script><script src="boot.js"></script></body></html>\n'
+        )
 
     async def _script(self, request: Request) -> Response:
         name = request.url.path.rpartition("/")[2]
@@ -72,13 +76,13 @@ class Archive:
         when, url = moment_of(at), normalise(behind(request, f"{self._root}{at}/"))
         if when is None or url is None:
             return plain("this is no web address, or no time before it (YYYYMMDDhhmmss)", 404)
-        lead = f'<script src="{self._root}page.js"></script>'
+        lead = "".join(f'<script src="{self._root}{name}.js"></script>' for name in ("shut", "page"))
         shown = await self._library.ask(Replay.show, url, when, self._root.rstrip("/"), lead)
         if shown is None:
-            return HTMLResponse(_missing(url), 404)
+            return HTMLResponse(_missing(url), 404, _BARE)
         if shown.location:
             return RedirectResponse(shown.location, 302)
-        headers = {"Content-Type": shown.content_type} if shown.content_type else {}
+        headers = ({"Content-Type": shown.content_type} if shown.content_type else {}) | ({} if shown.led else _BARE)
         status = shown.status if 200 <= shown.status < 600 and shown.status not in (204, 205, 304) else 200
         return StreamingResponse(self._library.blocks(shown.blocks), status, headers)
 
@@ -116,7 +120,7 @@ def behind(request: Request, before: str) -> str:
 
 
 def plain(sentence: str, status: int) -> Response:
-    return PlainTextResponse(sentence + "\n", status)
+    return PlainTextResponse(sentence + "\n", status, _BARE)
 
 
 async def damaged(request: Request, error: Exception) -> Response:

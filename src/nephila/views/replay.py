@@ -28,13 +28,15 @@ _HALF = 1 << 63
 
 
 class Shown(NamedTuple):
-    """An answer to replay. `location` is an address of the archive, "" when it is no redirect; `content_type` "": not known."""
+    """An answer to replay. `location` is an address of the archive, "" when it is no redirect; `content_type` "": not known;
+    `led`: it begins with the lead."""
 
     kept: Kept
     status: int
     content_type: str
     location: str
     blocks: Iterator[bytes]
+    led: bool
 
 
 class Replay:
@@ -68,7 +70,7 @@ class Replay:
         at = f"{root}/{digits(moment)}/"
         location = at + kept.moved_to if kept.outcome == "MOVED" and kept.moved_to else ""
         blocks = iter([b""]) if location else self._blocks(kept, at, lead)
-        return Shown(kept, kept.status or 200, _content_type(kept), location, blocks)
+        return Shown(kept, kept.status or 200, _content_type(kept), location, blocks, kept.media_type in _PAGES)
 
     def nearest(self, captures: Sequence[Kept], moment: float) -> Kept | None:
         """The one that is shown when this time is asked for."""

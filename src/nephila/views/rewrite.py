@@ -138,8 +138,8 @@ def utf8(content: bytes, charset: str) -> bytes:
 
 
 def html(page: bytes, to: Addresses, nested: int = 0, lead: bytes = b"") -> bytes:
-    """A page in UTF-8, which it then declares. `lead`: markup of ours that comes before all of its head."""
-    writer = _Page(to, nested, _META + lead)
+    """A page in UTF-8, which it then declares. `lead`: markup of ours that comes before all of its head, and of pages in it."""
+    writer = _Page(to, nested, lead)
     done = writer.all(page, tags.records(page))
     if nested:
         return done
@@ -216,20 +216,20 @@ class _Page:
         if name == "style":
             return css(value, self._to)
         if name == "srcdoc" and self._nested < _NESTED_MAX:
-            return _text(html(_bytes(value), self._to, self._nested + 1))
+            return _text(self._lead + html(_bytes(value), self._to, self._nested + 1, self._lead))
         return value
 
     def _content(self, what: int, content: bytes) -> bytes:
         if what == tags.STYLE:
             return _bytes(css(_text(content), self._to))
-        return html(content, self._to, self._nested + 1) if self._nested < _NESTED_MAX else content
+        return html(content, self._to, self._nested + 1, self._lead) if self._nested < _NESTED_MAX else content
 
     def _head(self, tag: bytes) -> bytes:
         self._to.alone = True
         if self.declared or self._nested:
             return tag
         self.declared = True
-        return tag + self._lead
+        return tag + _META + self._lead
 
     def _base(self, tag: bytes) -> bytes:
         """Its target attribute stays."""

@@ -1,6 +1,7 @@
 // In front of every replayed page: what its scripts ask for is asked of the archive, at the time of the page.
 // This is for pages that mean well. What gets around it is stopped by the Content-Security-Policy.
 (() => {
+  if (location.protocol !== "http:") return; // a page in an attribute
   const [, token, at] = location.pathname.split("/");
   const root = `${location.origin}/${token}/`;
   const lead = `${root}${at}/`;
@@ -72,7 +73,6 @@
     if (Made) window[name] = class extends Made { constructor(url, ...more) { super(into(String(url)), ...more); } };
   }
   navigator.sendBeacon = () => true;
-  window.RTCPeerConnection = window.webkitRTCPeerConnection = undefined;
 
   // Ways on: everything opens in this frame.
   for (const name of ["pushState", "replaceState"]) {
