@@ -49,12 +49,13 @@ ALLOWED: dict[str, set[str]] = {
     "checks": {"page", "store", "values"},
     "stored": {"values"},
     "settings": {"values", "checks", "stored", "events"},
+    "changes": {"settings", "values"},
     "display": {"events", "stats", "db"},
     "hand": {"job"},
     "crew": {"hand", "frontier", "events", "job"},
     "job": PURE
     | {"frontier", "fetch", "archive", "engine", "crew", "hand", "control", "lock"}
-    | {"db", "events", "explain", "stats", "settings", "store", "views", "wanted"},
+    | {"changes", "db", "events", "explain", "stats", "settings", "store", "views", "wanted"},
     "api": {"job", "engine", "settings", "fetch", "page", "views", "db", "events"},
     "ui": {"control", "db", "stats", "events", "views", "explain", "display"},
     "cli": {

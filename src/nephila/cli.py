@@ -19,6 +19,8 @@ from nephila.errors import DiskFull, JobError, NephilaError
 from nephila.terminal import bug, conclude, fail, hush, put, say, soften
 
 USAGE, BUG, INTERRUPTED, DISK = 2, 1, 4, 6
+SET_SECONDS_MAX = 600.0
+"""A hundred million stored URLs are looked at in that time."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -220,6 +222,32 @@ def _runner(verb: str, done: str) -> Callable[[argparse.Namespace], int]:
     return run
 
 
+def _set(args: argparse.Namespace) -> int:
+    from nephila import job
+    from nephila.errors import ConfigError
+
+    values = dict[str, Any]()
+    for change in args.change:
+        key, equals, value = change.partition("=")
+        if not equals:
+            raise ConfigError(f"{change}: KEY=VALUE is expected, such as max_depth=3")
+        name, sign = (key[:-1], key[-1]) if key[-1:] in ("+", "-") else (key, "")
+        key = name.strip().replace("-", "_") + sign
+        values[key] = f"{values[key]}\n{value}" if key in values else value
+    said = job.ask(args.dir, {"verb": "set", "values": values}, timeout_s=SET_SECONDS_MAX)
+    told = {"folder": str(args.dir), "effect": said.get("effect"), "text": said["ok"]}
+    return conclude(args.json, told, [said["ok"]])
+
+
+def _host(args: argparse.Namespace) -> int:
+    from nephila import job
+
+    asked = {"verb": "host", "host": args.host, "action": args.action, "value": args.seconds}
+    said = job.ask(args.dir, asked)
+    told = {"folder": str(args.dir), "host": args.host, "action": args.action, "text": said["ok"]}
+    return conclude(args.json, told, [said["ok"]])
+
+
 def _export(args: argparse.Namespace) -> int:
     from nephila import job
     from nephila.errors import ConfigError
@@ -381,6 +409,8 @@ COMMANDS = {
     "pause": Command("stop asking for pages until resume", options.build_steering("pause", "Pause a running crawl; it stays paused until resume, restarts included."), _runner("pause", "paused")),
     "resume": Command("go on after pause", options.build_steering("resume", "Let a paused crawl go on."), _runner("resume", "going on")),
     "stop": Command("end a running crawl so that it can be carried on", options.build_steering("stop", "End a running crawl; nephila crawl -o DIR carries on."), _runner("stop", "stopping; nephila crawl -o DIR carries on")),
+    "set": Command("change rules, budgets and manners of a running crawl", options.build_set, _set),
+    "host": Command("pause, resume, slow or drop one host of a running crawl", options.build_host, _host),
     "forget": Command("take pages down, rows and records", options.build_forget, _forget),
     "extract": Command("show what rules for items find in the pages kept", options.build_extract, _extract),
     "upload": Command("send archive files that are not in the store yet", options.build_upload, _upload),

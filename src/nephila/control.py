@@ -38,7 +38,7 @@ class Steering(Protocol):
     def resume(self) -> None: ...
     def stop(self, now: bool) -> None: ...
     def host(self, host: str, action: str, value: float | None) -> str: ...
-    def set(self, key: str, value: str) -> str: ...
+    async def set(self, values: dict[str, Any]) -> dict[str, Any]: ...
 
 
 def ask(folder: Path, request: dict[str, Any], timeout_s: float = 5.0) -> dict[str, Any] | None:
@@ -104,7 +104,7 @@ async def _converse(
             line, busy = b"{}", True
             answer = {"error": f"a request is at most {LINE_BYTES_MAX} bytes"}
         else:
-            answer = {"error": "too many connections"} if busy else _answer(steering, line)
+            answer = {"error": "too many connections"} if busy else await _answer(steering, line)
         if not line:
             return
         writer.write(json.dumps(answer).encode() + b"\n")
@@ -113,17 +113,17 @@ async def _converse(
             return
 
 
-def _answer(steering: Steering, line: bytes) -> dict[str, Any]:
+async def _answer(steering: Steering, line: bytes) -> dict[str, Any]:
     request = json_object(line)
     if request is None:
         return {"error": "a request is one JSON object on one line"}
     try:
-        return _act(steering, request)
+        return await _act(steering, request)
     except (ValueError, JobError) as error:
         return {"error": str(error)}
 
 
-def _act(steering: Steering, request: dict[str, Any]) -> dict[str, Any]:
+async def _act(steering: Steering, request: dict[str, Any]) -> dict[str, Any]:
     match request:
         case {"verb": "status"}:
             return steering.status()
@@ -136,13 +136,13 @@ def _act(steering: Steering, request: dict[str, Any]) -> dict[str, Any]:
         case {"verb": "stop"}:
             steering.stop(request.get("now") is True)
             return {"ok": "stopping"}
-        case {"verb": "host", "host": str(host), "action": "pause" | "slow" | "drop" as action}:
+        case {"verb": "host", "host": str(host), "action": "pause" | "resume" | "slow" | "drop" as action}:
             return {"ok": steering.host(host, action, _seconds(request.get("value")))}
-        case {"verb": "set", "key": str(key), "value": str(value)}:
-            return {"ok": steering.set(key, value)}
+        case {"verb": "set", "values": dict(values)} if values:
+            return await steering.set(values)
     raise ValueError(
         "a request has a verb: status, pause, resume, stop (now: true), "
-        "host (host, action: pause, slow or drop, value: seconds), set (key, value)"
+        "host (host, action: pause, resume, slow or drop, value: seconds), set (values: key → value)"
     )
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from nephila import __version__, credentials
 from nephila.archive.warc import Writer
 from nephila.config import Config
@@ -32,7 +34,7 @@ from nephila.url.abroad import Abroad
 from nephila.url.admission import Admission
 from nephila.url.key import Fingerprints
 from nephila.url.parse import resolve
-from nephila.url.scope import Scope
+from nephila.url.scope import Scope, ScopeSpec
 
 if TYPE_CHECKING:
     from nephila.frontier.local import LocalFrontier
@@ -54,7 +56,7 @@ def build_engine(
     """One worker's corridor. `fetch` replaces the network (tests); the archive is written in any case."""
     c, folder = spec.config, Path(spec.folder)
     fingerprint = Fingerprints(spec.fingerprint_seed)
-    admission = Admission(Scope(spec.scope), fingerprint, sitemaps=c.sitemaps)
+    admission = Admission(Scope(spec.scope), fingerprint)
     client: Client | None = None
     if fetch is None:
         client = fetch = Client(
@@ -77,27 +79,25 @@ def build_engine(
         serial_min=spec.serial_min,
         step=step,
     )
-    if hasattr(frontier, "on_scope"):
-        frontier.on_scope = lambda newer: admission.reset(Scope(newer))
 
     async def close() -> None:
         writer.close()
         if client is not None:
             await client.close()
 
-    return Engine(
+    engine = Engine(
         frontier=frontier,
         permission=Gate(TOKEN, enabled=not c.no_robots),
         fetch=fetch,
         decode=functools.partial(_decoded, page_bytes_max=c.page_bytes_max, ratio_max=c.decode_ratio_max),
-        read=reader_of(c),
-        read_robots=functools.partial(_robots_page, guess_sitemap=c.sitemaps),
+        read=reader_of(msgspec.structs.replace(c, sitemaps=spec.scope.sitemaps)),
+        read_robots=functools.partial(_robots_page, guess_sitemap=spec.scope.sitemaps),
         admission=admission,
         keep=writer,
         fingerprint=fingerprint,
         redirects_max=c.redirects_max,
         robots_redirects_max=c.robots_redirects_max,
-        ignore_nofollow=c.ignore_nofollow,
+        ignore_nofollow=spec.scope.ignore_nofollow,
         release=client.release if client else lambda response: None,
         slot=slot,
         hooks=hooks or hooks_of(spec.hooks),
@@ -106,6 +106,16 @@ def build_engine(
         sketch=sketch,
         on_close=close,
     )
+
+    def follow(newer: ScopeSpec) -> None:
+        """The rules have changed: what is read from now on is judged by these."""
+        admission.reset(Scope(newer))
+        engine.ignore_nofollow = newer.ignore_nofollow
+        engine.read = reader_of(msgspec.structs.replace(c, sitemaps=newer.sitemaps))
+        engine.read_robots = functools.partial(_robots_page, guess_sitemap=newer.sitemaps)
+
+    frontier.on_scope = follow
+    return engine
 
 
 def reader_of(c: Config) -> Reader:

@@ -120,7 +120,7 @@ class Engine:
             redirects_max,
             robots_redirects_max,
         )
-        self._ignore_nofollow, self._release, self._slot = ignore_nofollow, release, slot
+        self.ignore_nofollow, self._release, self._slot = ignore_nofollow, release, slot
         self._hooks, self._on_close, self._abroad = hooks, on_close, abroad
         self._sketch, self._logins = sketch, logins
         self.effort = Effort()
@@ -256,7 +256,7 @@ class Engine:
     def _admitted(self, page: Page, rule: str) -> Found:
         """The page's links, and those that a hook asked for (requests among its items). `rule`: why they are not followed."""
         found = Found()
-        if "nofollow" in page.robots and not self._ignore_nofollow:
+        if "nofollow" in page.robots and not self.ignore_nofollow:
             rule = rule or "nofollow"
         if page.links is not None:
             found = self.admission.admit(page.links, rule)
@@ -265,7 +265,8 @@ class Engine:
             more = self.admission.admit_urls(asked)
             cut, more_cut = found.flat * 8, more.flat * 8
             flat = found.edges[:cut] + more.edges[:more_cut]
-            found = Found(flat + found.edges[cut:] + more.edges[more_cut:], len(flat) // 8, found.new + more.new)
+            edges = flat + found.edges[cut:] + more.edges[more_cut:]
+            found = Found(edges, len(flat) // 8, found.new + more.new, epoch=more.epoch)
         if self._abroad is not None and page.links is not None and "nofollow" not in page.robots:
             found = msgspec.structs.replace(found, sites=self._abroad(page.links))
         return found

@@ -25,12 +25,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from nephila import __version__, control, db, events, resume, settings, storing, trouble
+from nephila.changes import are_rules, changed, differences
 from nephila.clock import SystemClock
 from nephila.config import Config
 from nephila.crew import Crew
 from nephila.errors import ConfigError, Damaged, DiskFull, JobError
 from nephila.fetch.directory import Directory
 from nephila.frontier import cookies_txt
+from nephila.frontier.changing import Effect
 from nephila.frontier.cookies import Row as Cookie
 from nephila.frontier.local import LocalFrontier
 from nephila.frontier.scheduler import Scheduler
@@ -58,8 +60,6 @@ if TYPE_CHECKING:
 WORKERS_MAX = 8
 OWN_FILES, FILES_PER_CONNECTION = 40, 2
 """Files that a process of ours holds open by itself; and per request, whose large body may wait in a file."""
-SETTABLE = ("delay", "per_host", "max_pages", "max_bytes", "max_time")
-"""What the scheduler asks for anew each time."""
 STARTED = ("crawl.toml", "crawl.db", "crawl.db.at", "archive", "log.jsonl")
 """What a folder holds in which a crawl was started."""
 DOMAINS_SAID = 20
@@ -140,6 +140,7 @@ class Front:
         self._crew: Crew | None = None
         self._local: asyncio.Task[None] | None = None
         self._uploads: storing.Uploads | None = None
+        self._setting = asyncio.Lock()
         self.hooks = ""
         """`module:Class` for the workers."""
 
@@ -198,8 +199,8 @@ class Front:
         old = settings.load({}, {}, None, toml) if toml.exists() else None
         if old is not None and given:
             self._refuse_another_job(old, given)
-        changed = settings.changes(old, self.config) if old else []
-        settings.refuse_fixed(changed)
+        others = settings.changes(old, self.config) if old else []
+        settings.refuse_fixed(others)
         self._store = self._open_store()
         (self.folder / "archive").mkdir(mode=0o700, exist_ok=True)
         self._log = events.Log(self.folder / "log.jsonl")
@@ -222,9 +223,11 @@ class Front:
         if (members := members_of(self.config, hosts)) or "members" in meta:
             self._store.set_meta({"members": msgspec.json.encode(members).decode()})  # what asked for them is secret
         if known:
-            self._carry_on(old, changed, retry)
-        settings.write(self.config, toml)  # after their effect, so that a kill between the two costs nothing
+            self._carry_on(old, others, retry)
         self._scheduler = self._make_scheduler()
+        if known and (self._scheduler.unfinished or are_rules(old or self.config, self.config)):
+            self._scheduler.change(self.config, self._scope, self._say_effect)
+        settings.write(self.config, toml)  # after their effect, so that a kill between the two costs nothing
         added = self._scheduler.put(self._seeds)
         if known and added:
             self._say(f"{added} new seeds were added")
@@ -281,18 +284,24 @@ class Front:
             self._note(event, **fields)
         self._keeping.tidy()
 
-    def _carry_on(self, old: Config | None, changed: list[settings.Change], retry: list[str]) -> None:
-        for change in changed:
+    def _carry_on(self, old: Config | None, others: list[settings.Change], retry: list[str]) -> None:
+        for change in others:
             if change.key != "seeds":
                 self._note("config.changed", key=change.key, old=str(change.old), new=str(change.new))
-        for sentence in resume.apply(self._store, self.config, old or self.config, self._scope, retry):
+        for sentence in resume.apply(self._store, self.config, old or self.config, retry):
+            self._say(sentence)
+
+    def _say_effect(self, effect: Effect) -> None:
+        self._note("rules.changed", back=effect.back, gone=effect.gone, near=effect.near, far=effect.far)
+        for sentence in effect.sentences():
             self._say(sentence)
 
     def _make_scheduler(self) -> Scheduler:
         c = self.config
         ((known,),) = self._store.query("SELECT coalesce(max(id), 0) FROM url")
+        self._deep = c.max_depth >= 0
         self._seen = seen = ways.make(
-            c.seen, payload=c.max_depth >= 0, folder=self.folder / "tmp", expected=known, say=self._say
+            c.seen, payload=self._deep, folder=self.folder / "tmp", expected=known, say=self._say
         )
         snapshot = self._store.load(seen)
         self._directory = Directory(c, SystemClock())
@@ -526,15 +535,48 @@ class Front:
     def host(self, host: str, action: str, value: float | None) -> str:
         return self._scheduler.host_command(host, action, value)
 
-    def set(self, key: str, value: str) -> str:
-        try:
-            checked = settings.load({key: value}, {}, None, self.folder / "crawl.toml")
-            settings.check(checked)
-        except ConfigError as error:
-            raise ValueError(str(error)) from error
-        if key not in SETTABLE:
-            raise ValueError(f"{key} cannot be set while a crawl runs; what can: {', '.join(SETTABLE)}")
-        return self._scheduler.set(key, getattr(checked, key))
+    async def set(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Go on with other settings. Answers when stored URLs have been held against them: `ok` is a sentence, `effect` numbers."""
+        async with self._setting:  # one after the other
+            old = self.config
+            try:
+                new = changed(old, values)
+            except ConfigError as error:
+                raise ValueError(str(error)) from error
+            if old.max_depth < 0 <= new.max_depth and not self._deep:
+                raise ValueError(
+                    "max_depth: depths are not kept up in a crawl that began without a limit; stop it, and carry on"
+                    f" with nephila crawl -o {self.folder} --max-depth {new.max_depth}"
+                )
+            found = differences(old, new)
+            if not found:
+                return {"ok": "nothing changes", "effect": msgspec.to_builtins(Effect())}
+            effect = await self._change(old, new)
+            for key, (was, now) in found.items():
+                self._note("config.changed", key=key, old=str(was), new=str(now))
+            said = [f"{key} = {now}" for key, (_, now) in found.items()]
+            if are_rules(old, new):
+                self._say_effect(effect)
+                said += effect.sentences()
+            return {"ok": "; ".join(said), "effect": msgspec.to_builtins(effect)}
+
+    async def _change(self, old: Config, new: Config) -> Effect:
+        """First the word that a change is under way, then crawl.toml, then the change: whatever a kill leaves of it, the next
+        start holds every stored URL against what crawl.toml says."""
+        scope = None
+        if are_rules(old, new):
+            self._scheduler.announce()
+            await self._scheduler.flush()
+            now = self._scheduler.scope
+            members = {domain for domain, *_ in self._cookies}
+            scope = scope_of(new, self._seeds, now.widened, members, now.epoch + 1)
+        self._step("toml.before")
+        await asyncio.to_thread(settings.write, new, self.folder / "crawl.toml")
+        self._step("toml.after")
+        self.config = new
+        done: asyncio.Future[Effect] = asyncio.get_running_loop().create_future()
+        self._scheduler.change(new, scope, done.set_result)
+        return await done
 
     # --- what happened ----------------------------------------------------------------------------------------------
 

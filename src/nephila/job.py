@@ -78,11 +78,11 @@ def state(folder: Path) -> str:
         return stats.standing(dict(con.execute("SELECT key, value FROM meta").fetchall()), running=False)
 
 
-def ask(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
-    """One request to the running crawl in `folder`. Raises JobError when none runs."""
+def ask(folder: Path, request: dict[str, Any], timeout_s: float = 5.0) -> dict[str, Any]:
+    """One request to the running crawl in `folder`. Raises JobError when none runs, or when it refuses."""
     from nephila import db
 
-    answer = _asked(folder, request)
+    answer = _asked(folder, request, timeout_s)
     if answer is None:
         db.reader(folder).close()
         raise JobError(f"no crawl is running in {folder}")
@@ -91,11 +91,11 @@ def ask(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def _asked(folder: Path, request: dict[str, Any]) -> dict[str, Any] | None:
+def _asked(folder: Path, request: dict[str, Any], timeout_s: float = 5.0) -> dict[str, Any] | None:
     from nephila import control
 
     try:
-        return control.ask(folder, request)
+        return control.ask(folder, request, timeout_s)
     except TimeoutError as error:
         raise JobError(f"the crawl in {folder} does not answer; try again") from error
 

@@ -147,6 +147,39 @@ def build_steering(verb: str, about: str) -> Callable[[], argparse.ArgumentParse
     return build
 
 
+def build_set() -> argparse.ArgumentParser:
+    parser = Parser(
+        "set",
+        "DIR KEY=VALUE… [--json]",
+        "Change rules, budgets and manners of a running crawl; stored URLs are held against new rules at once.",
+        "examples:\n  nephila set example.com max_depth=3 delay=2\n"
+        "  nephila set example.com exclude+=/calendar/            adds to a list; exclude-=/calendar/ takes out of it\n"
+        "  nephila set example.com include=/docs/ include=/blog/  puts these two in place of the list",
+    )
+    parser.add_argument("dir", metavar="DIR", type=Path, help="the folder of a running crawl")
+    parser.add_argument("change", metavar="KEY=VALUE", nargs="+", help="a setting (docs/steering.md lists them)")
+    _add_json(parser)
+    return parser
+
+
+def build_host() -> argparse.ArgumentParser:
+    parser = Parser(
+        "host",
+        "DIR HOST pause|resume|slow|drop [--seconds S] [--json]",
+        "Leave one host of a running crawl alone, slow it down, let it go on, or give it up.",
+        "examples:\n  nephila host example.com www.example.com slow --seconds 10\n"
+        "  nephila host example.com https://cdn.example.com drop    its queued URLs are not fetched",
+    )
+    parser.add_argument("dir", metavar="DIR", type=Path, help="the folder of a running crawl")
+    parser.add_argument("host", metavar="HOST", help="a name (all its origins) or an origin, https://example.com:8443")
+    parser.add_argument("action", choices=("pause", "resume", "slow", "drop"), help="what to do with it")
+    parser.add_argument(
+        "--seconds", metavar="S", type=float, help="slow: between two requests (default: twice as long as now)"
+    )
+    _add_json(parser)
+    return parser
+
+
 def build_export() -> argparse.ArgumentParser:
     from nephila import job
 

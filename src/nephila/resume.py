@@ -1,27 +1,24 @@
 """Carrying on: what happens to a job between two runs.
 
-Archive files that nobody closed are cut to what is committed; addresses that the rules of today treat otherwise change
-their state, in numbers that are said; ended URLs are queued again when asked for.
+Archive files that nobody closed are cut to what is committed; ended URLs are queued again when asked for. What other rules
+than before do to stored URLs is the scheduler's affair, at a start as in a running crawl.
 """
 
 from __future__ import annotations
 
 import re
-import sqlite3
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from nephila import db, wanted
+from nephila import db
 from nephila.config import Config
 from nephila.frontier.batch import BIAS
 from nephila.frontier.sqlite import SqliteStore
 from nephila.frontier.sqlite_rows import unmake
 from nephila.lock import lock_archive
 from nephila.url.parse import host_of
-from nephila.url.scope import Scope, ScopeSpec
 from nephila.url.site import registrable
 
 
@@ -95,24 +92,11 @@ def next_serial(folder: Path, name: str, worker: int, known: Iterable[str]) -> i
     return max((int(match[1]) + 1 for match in found if match), default=0)
 
 
-def apply(store: SqliteStore, new: Config, old: Config, scope: ScopeSpec, retry: list[str]) -> Iterator[str]:
-    """Bring stored URLs in line with the settings of today; yields sentences with numbers."""
-    rules = (
-        "scope",
-        "include",
-        "exclude",
-        "embeds",
-        "sitemaps",
-        "ignore_nofollow",
-        "seeds",
-        "traps",
-        "cookies",
-        "follow_logout",
-    )
-    if any(getattr(old, key) != getattr(new, key) for key in rules):
-        yield from _rescope(store, new, Scope(scope))
-    if old.max_depth != new.max_depth:
-        yield from _redepth(store, new.max_depth)
+def apply(store: SqliteStore, new: Config, old: Config, retry: list[str]) -> Iterator[str]:
+    """Bring stored URLs in line with the settings of today, before the scheduler reads them; yields sentences with numbers. Rules
+    are the scheduler's affair (`frontier.changing`)."""
+    if old.max_depth < 0 <= new.max_depth:
+        _reckon_depths(store)
     if new.no_robots and not old.no_robots:
         store.query("UPDATE url SET state = 'dropped', rule = 0 WHERE state = 'queued' AND kind = 'robots'")
         retry = [*retry, "DENIED"]
@@ -120,59 +104,14 @@ def apply(store: SqliteStore, new: Config, old: Config, scope: ScopeSpec, retry:
         yield from _retry(store, retry)
 
 
-def _rescope(store: SqliteStore, config: Config, scope: Scope) -> Iterator[str]:
-    """What the rules refuse or want today; what they want and the depth limit does not is too deep."""
-    back, far = list[int](), list[int]()
-    refused: dict[str, list[int]] = {}
-    again = Counter[str]()
-    gone = 0
-    rows = store.query(
-        "SELECT u.id, u.url, u.kind, u.depth, u.state, r.text FROM url u LEFT JOIN rule r ON r.id = u.rule"
-        " WHERE u.state IN ('queued', 'refused', 'too_deep') AND u.kind != 'robots' AND u.parent != 0"
-    )
-    for id, url, kind, depth, state, rule in rows:
-        refusal = wanted.refusal(config, scope, url, kind, rule if rule and state == "refused" else "")
-        if state == "refused" and not refusal:
-            (far if 0 <= config.max_depth < depth else back).append(id)
-            again[rule] += 1
-        elif state != "refused" and refusal:
-            refused.setdefault(refusal, []).append(id)
-            gone += state == "queued"
-    with store.transaction() as con:
-        con.executemany("UPDATE url SET state = 'queued', rule = 0 WHERE id = ?", [(id,) for id in back])
-        _set_aside(con, "too_deep", "max_depth", far)
-        con.executemany("UPDATE rule SET count = max(count - ?, 0) WHERE text = ?", [(n, r) for r, n in again.items()])
-        for text, ids in refused.items():
-            _set_aside(con, "refused", text, ids)
-            con.execute("UPDATE rule SET count = count + ? WHERE text = ?", (len(ids), text))
-    yield f"the rules changed: {len(back)} refused URLs are queued now, {gone} queued ones are refused now"
-
-
-def _set_aside(con: sqlite3.Connection, state: str, text: str, ids: list[int]) -> None:
-    """URLs that are not to be fetched, with the rule that says so."""
-    if ids:
-        con.execute("INSERT OR IGNORE INTO rule (text, since) VALUES (?, unixepoch())", (text,))
-        (rule,) = con.execute("SELECT id FROM rule WHERE text = ?", (text,)).fetchone()
-        con.executemany("UPDATE url SET state = ?, rule = ? WHERE id = ?", [(state, rule, id) for id in ids])
-
-
-def _redepth(store: SqliteStore, max_depth: int) -> Iterator[str]:
-    """Smallest depths from the stored links (without a limit they were not kept up), then the limit of today."""
+def _reckon_depths(store: SqliteStore) -> None:
+    """Smallest depths from the stored links: without a limit they were not kept up."""
     depths = _least_depths(store)
-    near, far = list[int](), list[int]()
-    limit = max_depth if max_depth >= 0 else 1 << 30
     with store.transaction() as con:
-        for id, fp, depth, state in con.execute("SELECT id, fp, depth, state FROM url").fetchall():
+        for id, fp, depth in con.execute("SELECT id, fp, depth FROM url").fetchall():
             least = depths.get(fp + BIAS, depth)
             if least != depth:
                 con.execute("UPDATE url SET depth = ? WHERE id = ?", (least, id))
-            if state == "too_deep" and least <= limit:
-                near.append(id)
-            elif state == "queued" and least > limit:
-                far.append(id)
-        con.executemany("UPDATE url SET state = 'queued', rule = 0 WHERE id = ?", [(id,) for id in near])
-        _set_aside(con, "too_deep", "max_depth", far)
-    yield f"max_depth changed: {len(near)} URLs are near enough now, {len(far)} queued ones are too deep now"
 
 
 def _least_depths(store: SqliteStore) -> dict[int, int]:

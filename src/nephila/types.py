@@ -462,6 +462,8 @@ class Found(msgspec.Struct, frozen=True, array_like=True):
     sites: list[str] = []
     """Other sites (registrable domains) that the page links to and that this worker has not told of before; filled only when
     the budgets of sites grow with it."""
+    epoch: int = 0
+    """Of the scope that the links were judged by."""
 
 
 class Record(msgspec.Struct, frozen=True, array_like=True):

@@ -1,4 +1,4 @@
-"""What a job wants, as of its settings: its seeds, its scope, and the rule that refuses an address it has stored.
+"""What a job wants, as of its settings: its seeds and its scope.
 
 Also what its guard lets through. Asked by whoever runs a job (`front`, `resume`) and by whoever only tells what it would do (`explain`): one answer for both.
 """
@@ -14,9 +14,9 @@ from nephila.errors import ConfigError
 from nephila.types import Request
 from nephila.url.guard import is_private
 from nephila.url.parse import PORTS, host_of, origin, seed, without_userinfo
-from nephila.url.scope import Scope, ScopeSpec
+from nephila.url.scope import ScopeSpec
 from nephila.url.site import registrable
-from nephila.url.traps import switched, trap_of
+from nephila.url.traps import switched
 
 
 def requests_of(config: Config) -> list[Request]:
@@ -31,9 +31,13 @@ def requests_of(config: Config) -> list[Request]:
 
 
 def scope_of(
-    config: Config, seeds: Iterable[Request], widened: tuple[str, ...] = (), members: Iterable[str] = ()
+    config: Config,
+    seeds: Iterable[Request],
+    widened: tuple[str, ...] = (),
+    members: Iterable[str] = (),
+    epoch: int | None = None,
 ) -> ScopeSpec:
-    """The scope. `members`: hosts for which the user gave cookies."""
+    """The scope. `members`: hosts for which the user gave cookies; `epoch`: how often it has changed in this run."""
     urls = tuple(dict.fromkeys(without_userinfo(request.url) for request in seeds))
     if len(urls) > 1000:
         urls = tuple({origin(url): url for url in urls}.values()) if config.scope != "prefix" else urls
@@ -44,9 +48,11 @@ def scope_of(
         tuple(config.exclude),
         config.embeds,
         widened,
-        int(bool(widened)),
+        int(bool(widened)) if epoch is None else epoch,
         tuple(sorted(switched(config.traps))),
         () if config.follow_logout else members_of(config, members),
+        config.sitemaps,
+        config.ignore_nofollow,
     )
 
 
@@ -72,15 +78,3 @@ def _ports(request: Request) -> list[int]:
     if given:
         return [int(given[1])]
     return [443, 80] if request.guessed else [PORTS[scheme]]
-
-
-def refusal(config: Config, scope: Scope, url: str, kind: str, rule: str) -> str:
-    """The rule that refuses a stored URL today. `rule`: the one that refused it when it was met, or "". Rules of kinds that
-    settings switch are looked at first."""
-    if rule == "nofollow" and not config.ignore_nofollow:
-        return rule
-    if rule in ("kind.form", "sitemap.depth") or (kind == "sitemap" and not config.sitemaps):
-        return rule or "kind.sitemap"
-    if trap_of(rule) in scope.spec.traps:  # some are seen in the pages that led there, and not in the address
-        return rule
-    return scope.refusal(url, kind)

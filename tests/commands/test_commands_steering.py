@@ -295,16 +295,70 @@ def test_what_the_control_socket_refuses(prompt: Prompt, site: SiteServer) -> No
     job = prompt.cwd / "job"
     with prompt.start_crawl(site.url(), "-o", "job") as crawl:
         some_pages(site)
-        wrong = {"verb": "set", "key": "delay", "value": "soon"}, {"verb": "set", "key": "dlay", "value": "1"}
+        wrong = {"verb": "set", "values": {"delay": "soon"}}, {"verb": "set", "values": {"dlay": "1"}}
         answers = [ask(job, request) or {} for request in wrong]
         assert "auto or a duration is expected" in answers[0]["error"]
         assert "did you mean delay?" in answers[1]["error"]
         assert (
-            "cannot be set while a crawl runs"
-            in (ask(job, {"verb": "set", "key": "scope", "value": "any"}) or {})["error"]
+            "cannot be set while a crawl runs" in (ask(job, {"verb": "set", "values": {"workers": 2}}) or {})["error"]
         )
         assert "a request has a verb" in (ask(job, {"verb": "fly"}) or {})["error"]
-        assert ask(job, {"verb": "set", "key": "max_pages", "value": "30"}) == {"ok": "max_pages = 30"}
+        assert (ask(job, {"verb": "set", "values": {"max_pages": 30}}) or {})["ok"] == "max_pages = 30"
         said = crawl.wait()
     assert said.code == LIMIT, said.text
     assert len(prompt.outcomes("job")) == 30
+
+
+def test_rules_that_are_set_while_it_runs(prompt: Prompt, serve: Callable[..., SiteServer]) -> None:
+    """What is excluded is not asked for any more, what was excluded before comes back; crawl.toml and the log know, and the next
+    start finds nothing to do."""
+    site = serve(
+        {"/": Answer(sites.page([f"/{word}/{n}" for n in range(20) for word in ("a", "b", "c")]), delay_s=0)}
+        | {f"/{word}/{n}": Answer(sites.page([], word), delay_s=0.03) for n in range(20) for word in ("a", "b", "c")}
+    )
+    with prompt.start_crawl(site.url(), "-o", "job", "--exclude", "/a/", "--workers", "2") as crawl:
+        some_pages(site)
+        said = prompt.here("set", "job", "exclude-=/a/", "exclude+=/b/", "max-time=1h", "--json")
+        answer = json.loads(said.out)
+        written = (prompt.cwd / "job" / "crawl.toml").read_text()
+        assert crawl.wait().code == FINISHED
+    paths = [hit.path for hit in site.hits() if len(hit.path) < 20]  # the others are names that nobody has
+    assert sum(path.startswith("/a/") for path in paths) == answer["effect"]["back"] == 20
+    assert 20 - sum(path.startswith("/b/") for path in paths) <= answer["effect"]["gone"] + 2
+    assert answer["text"].startswith(
+        "exclude = ['/b/']; max_time = 3600.0; the rules changed: 20 refused URLs are queued"
+    )
+    outcomes = prompt.outcomes("job")
+    assert {url.removeprefix(site.url("")) for url in outcomes} >= set(paths) - {"/robots.txt"}
+    assert set(outcomes.values()) <= {"OK", "SKIPPED"}
+    log = (prompt.cwd / "job" / "log.jsonl").read_text()
+    assert log.count('"event":"rules.changed","back":20') == 1
+    assert log.count('"key":"exclude","old":"[\'/a/\']","new":"[\'/b/\']"') == 1
+    asked = len(site.hits())
+    again = prompt.crawl_here("-o", "job")
+    assert (again.code, len(site.hits())) == (FINISHED, asked)
+    assert "the rules changed" not in again.err
+    assert 'exclude = ["/b/"]\n' in written
+    assert "max_time = 3600.0\n" in written
+
+
+def test_one_host_is_steered(prompt: Prompt, serve: Callable[..., SiteServer]) -> None:
+    site = serve(chain(40), hosts=2)
+    name, other = (site.url("", host=n).removesuffix("/") for n in (1, 2))
+
+    def asked_of(name: str) -> int:
+        return sum(hit.host in name for hit in site.hits())
+
+    with prompt.start_crawl(site.url(), site.url(host=2), "-o", "job") as crawl:
+        some_pages(site)
+        assert prompt.here("host", "job", name, "pause").out == f"pause: {name}\n"
+        until(lambda: asked_of(other) > asked_of(name) + 3, "the other one alone")
+        assert prompt.here("host", "job", "127.0.0.1", "resume").code == FINISHED
+        before = asked_of(name)
+        until(lambda: asked_of(name) > before + 3, "both again")
+        assert prompt.here("host", "job", "nowhere.example", "drop").out == "no such host: nowhere.example\n"
+        said = json.loads(prompt.here("host", "job", name, "drop", "--json").out)
+        assert (said["action"], said["text"]) == ("drop", f"drop: {name}")
+        assert crawl.wait().code == FINISHED
+    assert len(prompt.outcomes("job")) < 80
+    assert {prompt.outcomes("job")[f"{other}/{n}"] for n in range(1, 40)} == {"OK"}

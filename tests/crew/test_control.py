@@ -39,8 +39,8 @@ class FakeCrawl:
         self.calls.append((host, action, value))
         return f"{host}: {action}"
 
-    def set(self, key, value):
-        raise ValueError(f"{key} cannot be set while the crawl runs")
+    async def set(self, values):
+        raise ValueError(f"{', '.join(values)} cannot be set while the crawl runs")
 
 
 @asynccontextmanager
@@ -75,7 +75,7 @@ def answers(folder, *requests):
         ({"verb": "stop", "now": True}, {"ok": "stopping"}, [("stop", True)]),
         ({"verb": "host", "host": "a", "action": "slow", "value": 2}, {"ok": "a: slow"}, [("a", "slow", 2.0)]),
         ({"verb": "host", "host": "a", "action": "drop"}, {"ok": "a: drop"}, [("a", "drop", None)]),
-        ({"verb": "set", "key": "x", "value": "1"}, {"error": "x cannot be set while the crawl runs"}, []),
+        ({"verb": "set", "values": {"x": "1"}}, {"error": "x cannot be set while the crawl runs"}, []),
         (
             {"verb": "host", "host": "a", "action": "slow", "value": -1},
             {"error": "value is a number of seconds, 0 or more"},

@@ -39,6 +39,7 @@ def made_up_status(**other: Any) -> dict[str, Any]:
         "folder": "example.com",
         "archive_files": 2,
         "traps": [],
+        "changing": None,
         "parked": [],
     } | other
 
@@ -95,12 +96,12 @@ class FakeJob:
         self._trouble()
         return str(self.final["state"])
 
-    def ask(self, folder: Path, request: dict[str, Any]) -> dict[str, Any]:
+    def ask(self, folder: Path, request: dict[str, Any], timeout_s: float = 5.0) -> dict[str, Any]:
         self._trouble()
         if self.nobody:
             raise JobError(f"no crawl runs in {folder}")
         self.asked.append((folder, request))
-        return self.answer
+        return {"ok": f"done{self.text}", "effect": {"back": 3}} | self.answer
 
     def export(self, view: str, folder: Path, to: Path | None, access: list[str], chosen: dict[str, Any]) -> str:
         self._trouble()

@@ -21,6 +21,8 @@ LINES = {
     "pause": ["pause", "x"],
     "resume": ["resume", "x"],
     "stop": ["stop", "x"],
+    "set": ["set", "x", "max_depth=3"],
+    "host": ["host", "x", "example.com", "slow", "--seconds", "10"],
     "forget": ["forget", "x", "https://example.com/a"],
     "extract": ["extract", "x"],
     "upload": ["upload", "x"],

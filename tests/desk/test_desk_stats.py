@@ -90,6 +90,7 @@ def test_a_crawl_in_numbers(con: sqlite3.Connection) -> None:
         "folder": "x",
         "archive_files": 2,
         "traps": [],
+        "changing": None,
         "parked": [{"origin": "https://parked.example", "until": NOW + 60}],
         "unknown": [],
     }

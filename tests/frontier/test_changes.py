@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nephila import db, resume
@@ -18,7 +19,6 @@ from nephila.testing import sites
 from nephila.testing.clock import FakeClock
 from nephila.testing.crawls import FakeCrawl
 from nephila.testing.fakeweb import FakeWeb
-from nephila.url.scope import ScopeSpec
 
 A = "http://a.test"
 PAGES = {f"{A}/{n}": sites.page([f"/{n + 1}", "http://other.test/"]) for n in range(1, 9)} | {
@@ -84,11 +84,11 @@ def test_a_visit_that_is_taken_back(path: Path) -> None:
 
 
 def test_rules_that_changed(path: Path) -> None:
-    old = crawl(path)
-    new = Config(seeds=old.seeds, scope="any")
-    store = SqliteStore(path)
-    list(resume.apply(store, new, old, ScopeSpec("any", seeds=(A + "/",)), []))
-    store.close()
+    old, clock = crawl(path), FakeClock()
+    new = msgspec.structs.replace(old, scope="any")
+    scheduler = FakeCrawl(FakeWeb(clock, PAGES), clock, new, SqliteStore(path)).scheduler
+    scheduler.change(new, scheduler.scope, lambda effect: None)
+    scheduler.close()
     assert changes(path) == [("http://other.test/", 0)]
 
 
@@ -96,7 +96,7 @@ def test_requests_for_robots_txt_that_nobody_wants_any_more(path: Path) -> None:
     old = crawl(path)
     store = SqliteStore(path)
     store.query("UPDATE url SET state = 'queued' WHERE kind = 'robots'")
-    list(resume.apply(store, Config(seeds=old.seeds, no_robots=True), old, ScopeSpec("host", seeds=(A + "/",)), []))
+    list(resume.apply(store, Config(seeds=old.seeds, no_robots=True), old, []))
     store.close()
     assert changes(path) == [("/robots.txt", 0)]
 

@@ -11,8 +11,10 @@ import pytest
 
 from nephila import resume
 from nephila.archive.warc import Writer
+from nephila.changes import are_rules
 from nephila.config import Config
 from nephila.frontier.batch import Batch
+from nephila.frontier.changing import Effect
 from nephila.frontier.sqlite import SqliteStore
 from nephila.frontier.sqlite_rows import unmake
 from nephila.testing import sites
@@ -21,7 +23,6 @@ from nephila.testing.crawls import FakeCrawl
 from nephila.testing.fakeweb import FakeWeb
 from nephila.testing.sites import Answer
 from nephila.types import Lease, Outcome, Request, Response, Visit
-from nephila.wanted import requests_of, scope_of
 
 A = "http://a.test"
 
@@ -52,10 +53,15 @@ class Job:
     def change(self, retry: tuple[str, ...] = (), **settings: Any) -> list[str]:
         """The sentences said when it is carried on with these settings."""
         old, self.config = self.config, msgspec.structs.replace(self.config, **settings)
-        store = self.open()
-        said = list(resume.apply(store, self.config, old, scope_of(self.config, requests_of(self.config)), list(retry)))
-        store.close()
-        return said
+        store, effects = self.open(), list[Effect]()
+        said = list(resume.apply(store, self.config, old, list(retry)))
+        if are_rules(old, self.config):
+            scheduler = FakeCrawl(self.web, self.clock, self.config, store).scheduler
+            scheduler.change(self.config, scheduler.scope, effects.append)
+            scheduler.close()
+        else:
+            store.close()
+        return said + [sentence for effect in effects for sentence in effect.sentences()]
 
     def query(self, sql: str) -> dict[Any, Any]:
         store = self.open()

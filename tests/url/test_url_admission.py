@@ -24,7 +24,7 @@ def page(*pairs: tuple[str, Kind] | str, base: str = BASE, charset: str = "utf-8
 
 
 def admission(sitemaps: bool = False, embeds: bool = False, **sizes: int) -> Admission:
-    return Admission(Scope(ScopeSpec("host", (BASE,), embeds=embeds)), FP, sitemaps=sitemaps, **sizes)
+    return Admission(Scope(ScopeSpec("host", (BASE,), embeds=embeds, sitemaps=sitemaps)), FP, **sizes)
 
 
 def told(found: Found) -> list[tuple[str, str, str]]:
@@ -234,7 +234,7 @@ def test_the_short_cuts_resolve_as_the_standard_does(href: str, base: str) -> No
 
 
 def test_traps_are_told_as_refused_once_and_known_urls_are_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    it = Admission(Scope(ScopeSpec("host", (BASE,), traps=("repeated_segment", "session_id"))), FP, sitemaps=False)
+    it = Admission(Scope(ScopeSpec("host", (BASE,), traps=("repeated_segment", "session_id"))), FP)
     assert told(it.admit(page("b/b/b/", "y"))) == [
         ("https://h.org/a/b/b/b/", PAGE, "trap:repeated_segment"),
         ("https://h.org/a/y", PAGE, ""),
@@ -244,7 +244,7 @@ def test_traps_are_told_as_refused_once_and_known_urls_are_not_asked_again(monke
 
 
 def test_an_address_of_another_session_is_told_as_refused() -> None:
-    it = Admission(Scope(ScopeSpec("host", (BASE,), traps=("session_id",))), FP, sitemaps=False)
+    it = Admission(Scope(ScopeSpec("host", (BASE,), traps=("session_id",))), FP)
     for token in ("0123456789abcdef0", "f123456789abcdef1"):
         it.admit(page(*(f"/{n}?sid={token}" for n in range(5))))
     again = "https://h.org/1?sid=a123456789abcdef2"

@@ -79,9 +79,9 @@ class Policy:
         if case.seed or case.url in self._begun_at or case.kind in (*ERRANDS, Kind.PROBE):
             return ""
         if case.stored:
-            rule = wanted.refusal(self.config, self.scope, case.url, case.kind, case.rule)
+            rule = self.scope.again(case.url, case.kind, case.rule)
         else:
-            fresh = Admission(self.scope, self._fingerprint, sitemaps=self.config.sitemaps, memo_max=2, sent_max=2)
+            fresh = Admission(self.scope, self._fingerprint, memo_max=2, sent_max=2)
             rule = fresh.admit_urls([(case.url, Kind(case.kind))]).new[0].rule
         return rule or self._dry.refusal(origin(case.url), case.url, case.kind)
 

@@ -65,6 +65,10 @@ class Asleep:
         if not self._flags[id] & (_IN_LINE | _HELD):
             self._enter(id, now)
 
+    def drop(self, id: int, count: int) -> None:
+        """So many of its queued URLs are not wanted any more."""
+        self.queued[id] -= count
+
     def hold(self, id: int) -> None:
         """It is not to wake by itself: its site is over budget."""
         self._flags[id] = (self._flags[id] | _HELD) & ~_IN_LINE

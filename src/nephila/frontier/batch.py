@@ -12,11 +12,14 @@ from typing import Any, NamedTuple, Protocol
 
 from nephila.frontier.host import Host
 from nephila.types import Kind
+from nephila.url.scope import Scope
 
 BIAS = 1 << 63
 """SQLite's integers are signed: a fingerprint is stored minus this."""
 LOGIN = Kind.LOGIN.value
 """The kind of row that is in no table: a request of a login (`members`)."""
+NO_DEPTH = 1 << 30
+"""A depth that nothing has: there is no limit."""
 ROBOTS = Kind.ROBOTS.value
 """The kind of row that is no page: it gives permission and counts for nothing else."""
 
@@ -36,16 +39,41 @@ class Row(NamedTuple):
     unread: str
 
 
-class Refused(NamedTuple):
-    """A stored URL that is not wanted, with the rule (its id) that says so."""
+class Rules(NamedTuple):
+    """What stored URLs are held against when the rules have changed. `depth_max`: NO_DEPTH without a limit."""
 
-    id: int
-    fp: int
-    url: str
-    kind: str
-    depth: int
-    parent: int
-    rule: int
+    scope: Scope
+    depth_max: int
+
+    def judge(self, url: str, kind: str, depth: int, before: str) -> tuple[str, str]:
+        """(state, rule) of a URL that nobody has asked for yet; `before`: the rule that has refused it, or ""."""
+        if refusal := self.scope.again(url, kind, before):
+            return "refused", refusal
+        return ("queued", "") if depth <= self.depth_max else ("too_deep", "max_depth")
+
+
+class Changed(NamedTuple):
+    """A stored URL that the rules of today treat otherwise. `was`: id of the rule that refused it (0: none did); `state` and
+    `rule` are what it is to be."""
+
+    row: Row
+    host: int
+    was: int
+    state: str
+    rule: str
+
+
+class Looked(NamedTuple):
+    """What came of looking at stored URLs up to the id `upto`. Those that were queued or refused are the scheduler's to change,
+    because it may know better by now; those that were too deep the store has changed already."""
+
+    upto: int
+    queued: list[Changed]
+    refused: list[Changed]
+    near: list[int]
+    """host id of each that was too deep and is queued now"""
+    named: list[Changed]
+    """were too deep and are refused now; the rule is still to be written"""
 
 
 HOST_COLUMNS = ("ip", "due", "delay", "ttfb", "failures", "parked_until", "verdict", "state", "pages", "bytes")
@@ -68,8 +96,8 @@ class Batch:
         """(due, attempts, unread, url id): stays queued"""
         self.readmitted: list[tuple[str, int, int, str, int]] = []
         """(kind, depth, parent, state, url id): refused before, wanted now"""
-        self.aside: list[tuple[str, int, int]] = []
-        """(state, rule, url id): queued before, refused now"""
+        self.aside: dict[int, tuple[str, int]] = {}
+        """url id → (state, rule): queued before, refused or too deep now"""
         self.visits: list[tuple[Any, ...]] = []
         """(id, url, round — 0: the next one —, started, … as in table visit up to length, with the archive file's name for its id)"""
         self.attempts: list[tuple[Any, ...]] = []
@@ -187,8 +215,9 @@ class Store(Protocol):
         """The first `limit` queued rows of each of some hosts that are due at `wall`, in the order of the question."""
         ...
 
-    def stored(self, state: str, done: Callable[[list[Refused] | BaseException], None]) -> None:
-        """Every row in a state."""
+    def look(self, rules: Rules, after: int, until: int, done: Callable[[Looked | BaseException], None]) -> None:
+        """Hold the next stored URLs, of those with ids behind `after` up to `until`, against the rules. Seeds are wanted whatever
+        the rules, and requests for robots.txt are no URLs of the crawl."""
         ...
 
     def close(self) -> None: ...

@@ -11,7 +11,7 @@ from nephila import credentials
 from nephila.clock import Clock
 from nephila.config import Config
 from nephila.frontier.asleep import Asleep
-from nephila.frontier.batch import Batch, Row, Snapshot
+from nephila.frontier.batch import NO_DEPTH, Batch, Row, Snapshot
 from nephila.frontier.cookies import CookieJar
 from nephila.frontier.host import Address, Host, HostHeap
 from nephila.types import Lease
@@ -85,6 +85,10 @@ class Books:
         """Text → id of every rule that has refused an address."""
         self.trapped: dict[int, list[str]] = {}
         """Rule → a few addresses that this run has refused as traps."""
+        self.left: set[int] | None = None
+        """URLs that have left the queue since the store was asked what the rules of today say of its rows; None: it is not."""
+        self.unwanted: dict[int, tuple[str, str]] = {}
+        """URLs that were being asked for when the rules came to refuse them → (state, rule), if they come back."""
         self.queued = self.leased_pages = 0
         self.ok_pages, self.bytes = snapshot.pages, snapshot.bytes
         self.url_id, self.visit_id = snapshot.url_id, snapshot.visit_id
@@ -129,6 +133,10 @@ class Books:
         if len(self.ids) >= FEW_HOSTS:
             return FEW_HOSTS
         return sum(1 for h in self.by_id.values() if h.queued) + sum(1 for n in self.asleep.queued if n)
+
+    @property
+    def depth_max(self) -> int:
+        return self.config.max_depth if self.config.max_depth >= 0 else NO_DEPTH
 
     def dirty(self, host: Host) -> None:
         """Something about the host has changed or is about to: its row is written, its pause reckoned anew."""

@@ -72,6 +72,12 @@ class Budgets:
             for name, linker in links:
                 self._named(name).linkers.add(linker)
 
+    def follow(self) -> None:
+        """The limits are others than before: who waited for room looks again."""
+        for site in self._sites.values():
+            self._release(site)
+        self._farms.follow(self._wake)
+
     def room(self, host: Host) -> int:
         """How many more pages may be leased of a host."""
         return self._room(self._site(host.id, host.origin)) if self.on else NO_LIMIT
@@ -169,11 +175,15 @@ class Budgets:
                 continue
             self._aside.discard(id)
             site.told = False
-            if (host := self._books.by_id.get(id)) is not None:
-                self._books.stirred[host] = None
-            else:
-                self._books.asleep.release(id, self._books.clock.monotonic())
+            self._wake(id)
             room -= 1
+
+    def _wake(self, id: int) -> None:
+        """A host that was set aside may try."""
+        if (host := self._books.by_id.get(id)) is not None:
+            self._books.stirred[host] = None
+        else:
+            self._books.asleep.release(id, self._books.clock.monotonic())
 
     def _queued(self, id: int) -> int:
         host = self._books.by_id.get(id)

@@ -40,6 +40,8 @@ class Ending:
         books = self._books
         if self.draining:
             return self.draining
+        if books.left is not None:  # the rules have changed, and what is stored is being looked at
+            return None
         if books.queued and (limit := self.over_budget()):
             return Ended("limit", limit)
         if self._ledger.relaxing or books.batch.relax or self._suspects or books.paused:

@@ -66,6 +66,13 @@ class Farms:
         self._ask(host.id)
         return False
 
+    def follow(self, wake: Callable[[int], None]) -> None:
+        """The limit is another one: those that were kept out may try again."""
+        aside, self.aside = self.aside, {}
+        self._told.clear()
+        for id in aside:
+            wake(id)
+
     def _ask(self, id: int) -> None:
         if id >= len(self._asked):
             self._asked.extend(bytes(id + 1 - len(self._asked)))

@@ -16,9 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from msgspec import structs
 
-from nephila.frontier.batch import BIAS, ROBOTS, Refused, Row, Snapshot, Store
+from nephila.frontier.batch import BIAS, ROBOTS, Changed, Row, Snapshot
 from nephila.frontier.books import Books
-from nephila.frontier.ledger import Ledger
 from nephila.frontier.met import Met
 from nephila.frontier.queues import Queues
 from nephila.frontier.seeds import Seeds
@@ -130,7 +129,7 @@ class Intake:
         books, refusal = self._books, self._seeds.refusal
         if seed:
             self._seeds.widen(row, moved_to)
-        known = found.new
+        known, current = found.new, found.epoch == self._seeds.scope.epoch
         if hops < -SITEMAP_DEPTH_MAX:
             new, known = _too_deep(new), _too_deep(known)
         elif hops < 0 and not any(link.kind is Kind.SITEMAP for link in new):
@@ -138,13 +137,14 @@ class Intake:
         deeper, id = row.depth + 1, row.id
         for link in new:
             depth = row.depth if link.kind._value_ in FLAT else deeper
-            added = self._admit(link.fp, link.url, link.kind, depth, hops, id, link.score, link.rule and refusal(link))
+            rule = link.rule if current else refusal(link, found.epoch)
+            added = self._admit(link.fp, link.url, link.kind, depth, hops, id, link.score, rule)
             if added and chain:
                 books.chains[added] = chain
                 if seed:
                     self._seeds.ids.add(added)
         if self._refused and len(new) != len(known):
-            self._readmit(known, new, row)
+            self._readmit(known, new, row, found.epoch)
 
     # --- what is new ------------------------------------------------------------------------------------------------
 
@@ -223,7 +223,7 @@ class Intake:
             self._refused[fp] = id
             self._refused_count += 1
             batch.rule_counts[rule_id] += 1
-        elif self._deep and depth > books.config.max_depth:
+        elif self._deep and depth > books.depth_max:
             state, rule_id = "too_deep", self._rule("max_depth")
         elif url.endswith("/robots.txt") and url == name + "/robots.txt" and not books.config.no_robots:
             why = ROBOTS
@@ -241,16 +241,23 @@ class Intake:
             self._books.batch.rules.append((id, text, self._books.clock.wall()))
         return id
 
-    def refuse(self, row: Row, rule: str) -> None:
-        """A row that was queued is refused: its form is dry now."""
+    def set_aside(self, row: Row, state: str, rule: str) -> None:
+        """A row that was queued is refused, or too deep."""
+        self._books.chains.pop(row.id, None)
+        self._books.batch.found -= 1
+        self.name(row, state, rule)
+
+    def name(self, row: Row, state: str, rule: str) -> None:
+        """The rule by which a row is refused, or too deep, is written down."""
         batch, id = self._books.batch, self._rule(rule)
-        batch.aside.append(("refused", id, row.id))
-        batch.rule_counts[id] += 1
-        batch.found -= 1
+        batch.aside[row.id] = (state, id)
         batch.empty = False
-        self._refused[row.fp] = row.id
-        self._refused_count += 1
-        self._trapped(rule, id, row.url, row.parent)
+        if state == "refused":
+            batch.rule_counts[id] += 1
+            self._refused_count += row.fp not in self._refused
+            self._refused[row.fp] = row.id
+        if rule.startswith(PREFIX):
+            self._trapped(rule, id, row.url, row.parent)
 
     def _trapped(self, rule: str, id: int, url: str, page: int) -> None:
         """A trap is said when it is met first, and shown with examples."""
@@ -270,49 +277,38 @@ class Intake:
 
     # --- refused before, wanted now ---------------------------------------------------------------------------------
 
-    def _readmit(self, links: list[NewLink], taken: list[NewLink], row: Row) -> None:
+    def _readmit(self, links: list[NewLink], taken: list[NewLink], row: Row, epoch: int) -> None:
         """A URL refused before is wanted now (as a part of a page, or by a page that does not say nofollow)."""
         fresh = {link.fp for link in taken}
         for link in links:
-            if link.fp in fresh or link.fp not in self._refused or self._seeds.refusal(link):
+            if link.fp in fresh or link.fp not in self._refused or self._seeds.refusal(link, epoch):
                 continue
             if self._templates.refusal(origin(link.url), link.url, link.kind):
                 continue
             depth = row.depth + (link.kind not in FLAT_KINDS)
             self._queue_again(self._refused.pop(link.fp), link.fp, link.url, link.kind.value, depth, row.id)
 
-    def look_again(self, store: Store, ledger: Ledger, done: Callable[[], None]) -> None:
-        """The scope is wider now: look at every URL that the old one refused, those refused a moment ago too."""
-        self._seeds.widened = False
-        ledger.cut()
-
-        def reconsider(rows: list[Refused] | BaseException) -> None:
-            if isinstance(rows, BaseException):
-                ledger.fail(rows)
-            else:
-                self._reconsider(rows)
-                done()
-
-        store.stored("refused", reconsider)
-
-    def _reconsider(self, rows: list[Refused]) -> None:
-        """URLs that the scope refused and that the scope of today wants are queued; other rules stand."""
-        ours = {id for text, id in self._rules.items() if text.startswith("scope")}
-        for id, fp, url, kind, depth, parent, rule in rows:
-            if fp in self._refused and rule in ours and not self._seeds.check.refusal(url, kind):
-                del self._refused[fp]
-                self._queue_again(id, fp, url, kind, depth, parent)
+    def wanted_again(self, changed: Changed) -> bool:
+        """The rules of today want what is stored as refused. False: it was queued meanwhile."""
+        row = changed.row
+        if self._refused.pop(row.fp, 0) != row.id:
+            return False
+        if changed.was:
+            self._books.batch.rule_counts[changed.was] -= 1
+        self._queue_again(row.id, row.fp, row.url, row.kind, row.depth, row.parent)
+        return True
 
     def _queue_again(self, id: int, fp: int, url: str, kind: str, depth: int, parent: int) -> None:
         books = self._books
-        state = "too_deep" if self._deep and depth > books.config.max_depth else "queued"
-        if books.batch.aside:  # what was refused in this batch and is wanted in it
-            books.batch.aside = [one for one in books.batch.aside if one[2] != id]
-        books.batch.readmitted.append((kind, depth, parent, state, id))
-        books.batch.empty = False
+        batch, deep = books.batch, self._deep and depth > books.depth_max
+        batch.aside.pop(id, None)  # what was refused in this batch and is wanted in it
+        batch.readmitted.append((kind, depth, parent, "queued", id))
+        batch.empty = False
         self._refused_count -= 1
-        if state == "queued":
-            books.batch.found += 1
+        if deep:
+            batch.aside[id] = ("too_deep", self._rule("max_depth"))
+        else:
+            batch.found += 1
             name = origin(url)
             self._queues.put(books.id_of(name), name, (id, fp, url, kind, depth, 0, parent, 0, 0, ""))
 

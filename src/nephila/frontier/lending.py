@@ -87,11 +87,14 @@ class Lending:
         """The next URL of a host that is worth asking for; a few of those that are not are set aside on the way."""
         for _ in range(BULK):
             row = host.pop_ready(now)
+            if row is not None and self._books.unwanted and (why := self._books.unwanted.pop(row.id, None)):
+                self._settling.set_aside(host, row, *why)
+                continue
             if row is None or host.origin not in self._templates.dry or not row.parent:
                 return row
             if not (rule := self._templates.refusal(host.origin, row.url, row.kind)):
                 return row
-            self._settling.set_aside(host, row, rule)
+            self._settling.set_aside(host, row, "refused", rule)
         return None
 
     def _share(self, room: int, now: float) -> int:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
 from nephila.frontier.scheduler import Scheduler
 from nephila.types import Kind, Lease, Request, RobotsFile, Settlement
+from nephila.url.scope import ScopeSpec
 
 TOLD_MAX = 4096
 
 
 class LocalFrontier:
-    """`take` waits here until something is due; one timer, no polling."""
+    """`take` waits here until something is due; one timer, no polling. `on_scope` is called when the rules have changed, before
+    any lease that was given out under them."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
+        self.on_scope: Callable[[ScopeSpec], None] = lambda scope: None
+        self._epoch = scheduler.scope.epoch
         self._takers: deque[asyncio.Future[Lease | None]] = deque()
         self._settlers: list[asyncio.Future[None]] = []
         self._told: OrderedDict[str, RobotsFile] = OrderedDict()
@@ -86,6 +90,9 @@ class LocalFrontier:
 
     def _with_robots(self, lease: Lease) -> Lease:
         """The text of robots.txt travels with the first lease of its origin."""
+        if (scope := self._scheduler.scope).epoch != self._epoch:
+            self._epoch = scope.epoch
+            self.on_scope(scope)
         robots = self._scheduler.robots_for(lease.origin)
         if robots is None or lease.request.kind == Kind.ROBOTS:
             return lease

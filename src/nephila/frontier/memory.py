@@ -16,10 +16,12 @@ from nephila.frontier.batch import (
     ROBOTS_COLUMNS,
     Ask,
     Batch,
+    Changed,
     Committed,
+    Looked,
     Refill,
-    Refused,
     Row,
+    Rules,
     Snapshot,
 )
 
@@ -100,7 +102,7 @@ class MemoryStore:
             self.by_fp[row["fp"]] = row["id"]
         for kind, depth, parent, state, id in batch.readmitted:
             self.urls[id].update(kind=kind, depth=depth, parent=parent, state=state, rule=0)
-        for state, rule, id in batch.aside:
+        for id, (state, rule) in batch.aside.items():
             self.urls[id].update(state=state, rule=rule)
         for due, attempts, unread, id in batch.retries:
             self.urls[id].update(due=due, attempts=attempts, unread=unread)
@@ -140,9 +142,28 @@ class MemoryStore:
         host = dict(self.hosts[ask.host]) if ask.waking else None
         return Refill([_row(u) for u in ready[:limit]], min(later, default=0.0), host)
 
-    def stored(self, state: str, done: Callable[[list[Refused] | BaseException], None]) -> None:
-        rows = [u for u in self.urls.values() if u["state"] == state]
-        done([Refused(u["id"], u["fp"] + BIAS, u["url"], u["kind"], u["depth"], u["parent"], u["rule"]) for u in rows])
+    def look(self, rules: Rules, after: int, until: int, done: Callable[[Looked | BaseException], None]) -> None:
+        self._max_depth = rules.depth_max if self._max_depth >= 0 else -1
+        looked = Looked(until, [], [], [], [])
+        for u in self.urls.values():
+            if not after < u["id"] <= until or u["parent"] == 0 or u["kind"] in ("robots", "probe"):
+                continue
+            if u["state"] not in ("queued", "refused", "too_deep"):
+                continue
+            before = self.rules.get(u["rule"], "") if u["state"] == "refused" else ""
+            state, rule = rules.judge(u["url"], u["kind"], u["depth"], before)
+            changed = Changed(_row(u), u["host"], u["rule"], state, rule)
+            if state == u["state"]:
+                continue
+            if u["state"] in ("queued", "refused"):
+                (looked.queued if u["state"] == "queued" else looked.refused).append(changed)
+                continue
+            u.update(state=state, rule=0)
+            if state == "queued":
+                looked.near.append(u["host"])
+            else:
+                looked.named.append(changed)
+        done(looked)
 
     def close(self) -> None:
         pass

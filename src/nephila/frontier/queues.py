@@ -160,10 +160,31 @@ class Queues:
         host.held.discard(row.id)
         host.queued -= 1
         self._books.queued -= 1
+        if self._books.left is not None:
+            self._books.left.add(row.id)
+        if self._books.unwanted:
+            self._books.unwanted.pop(row.id, None)
         if host.refilling:
             if host.settled_meanwhile is None:
                 host.settled_meanwhile = set()
             host.settled_meanwhile.add(row.id)
+
+    def withdraw(self, id: int, rows: list[Row]) -> None:
+        """URLs leave the queue of the host with this id, and nobody has asked for them."""
+        host = self._books.by_id.get(id)
+        if host is None:
+            self._books.asleep.drop(id, len(rows))
+            self._books.queued -= len(rows)
+            return
+        gone = {row.id for row in rows}
+        if not gone.isdisjoint(host.held):
+            host.ready = [one for one in host.ready if one[1].id not in gone]
+            host.retries = [one for one in host.retries if one[2].id not in gone]
+            heapq.heapify(host.ready)
+            heapq.heapify(host.retries)
+        for row in rows:
+            self.forget(host, row)
+        self._books.stirred[host] = None
 
     def requeue(self, host_ids: Iterable[int]) -> None:
         """A commit has queued rows in the store, one for each host id given."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import heapq
 from typing import Any
 
 from nephila.frontier.books import Books
+from nephila.frontier.changing import Effect
 from nephila.frontier.host import Host
 from nephila.frontier.ledger import Ledger
 from nephila.frontier.manners import Manners
@@ -18,7 +20,9 @@ HOSTS_MAX = 5
 REASONS_MAX = 10
 
 
-def report(books: Books, ledger: Ledger, manners: Manners, network: Network) -> dict[str, Any]:
+def report(
+    books: Books, ledger: Ledger, manners: Manners, network: Network, changing: Effect | None = None
+) -> dict[str, Any]:
     """Numbers are committed ones; queues and hosts are as of now."""
     seconds = books.watch.seconds()
     pages = ledger.outcomes[Outcome.OK.value]
@@ -44,6 +48,7 @@ def report(books: Books, ledger: Ledger, manners: Manners, network: Network) -> 
             for rule, id in books.rules.items()
             if rule.startswith(PREFIX) and (n := ledger.refused[id])
         ],
+        "changing": None if changing is None else dataclasses.asdict(changing),
         "parked": [{"origin": host.origin, "until": host.parked_until} for host in books.parked],
     }
 

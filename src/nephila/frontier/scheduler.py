@@ -31,6 +31,7 @@ from nephila.credentials import COOKIES
 from nephila.frontier.addresses import Directory
 from nephila.frontier.batch import LOGIN, Snapshot, Store
 from nephila.frontier.books import Books, Ended
+from nephila.frontier.changing import Changing, Effect
 from nephila.frontier.cookies import Row as Cookie
 from nephila.frontier.ending import Ending
 from nephila.frontier.host import Host
@@ -84,7 +85,6 @@ class Scheduler:
         self.hold: Callable[[], bool] = lambda: False
         """True while somebody who is told of commits does not keep up: `full` is true then."""
         network = Network(config.offline_after_s)
-        self._store = store
         self._books = books = Books(config, snapshot, clock, rng, note)
         self._ledger = ledger = Ledger(books, store, snapshot)
         self._seeds = seeds = Seeds(books, scope, snapshot)
@@ -103,6 +103,7 @@ class Scheduler:
         templates.probe = self._intake.probe
         self._ending = Ending(books, ledger, self._suspects, manners.budgets)
         self._steering = Steering(books, ledger, network, manners, queues)
+        self._changing = Changing(books, store, ledger, queues, self._intake, seeds, templates, snapshot)
         books.on_change = lambda: self.on_change()
         ledger.on_files = lambda closed, stored: self.on_files(closed, stored)
         ledger.on_commit, ledger.hold = lambda pages: self.on_commit(pages), lambda: self.hold()
@@ -112,14 +113,14 @@ class Scheduler:
         ledger.on_requeued, ledger.before_cut, ledger.after_cut = queues.requeue, self._intake.admit, queues.send
         restore(books, queues, snapshot)
         queues.fetch()
-        books.check_end = self._ending.check
         if not books.paused:
             books.watch.run(True)
 
     # --- the life of a lease ----------------------------------------------------------------------------------------
 
     def put(self, requests: Iterable[Request]) -> int:
-        """Admit seeds, whatever the scope. Returns how many were not known before."""
+        """Admit seeds, whatever the scope. Returns how many were not known before. Nothing has come to its end before that."""
+        self._books.check_end = self._ending.check
         added = self._intake.seeds(requests)
         self._queues.stir()
         self._ledger.tend()
@@ -204,7 +205,9 @@ class Scheduler:
         self._intake.admit()
         self._queues.stir()
         if self._seeds.widened:
-            self._intake.look_again(self._store, self._ledger, self._looked_again)
+            self._seeds.widened = False
+            self._changing.begin()
+        self._changing.tidy()
         self._ledger.tend()
 
     def _found(self, host: Host) -> None:
@@ -216,11 +219,6 @@ class Scheduler:
         """A proxy works again: who waited for one may be due."""
         for host in self._books.hosts.values():
             self._queues.wake(host)
-        self._books.on_change()
-
-    def _looked_again(self) -> None:
-        self._queues.stir()
-        self._ledger.tend()
         self._books.on_change()
 
     def full(self) -> bool:
@@ -292,9 +290,31 @@ class Scheduler:
         """`pause`, `resume`, `slow` (pause of `value` seconds between requests) or `drop` a host, by origin or host name."""
         return self._steering.host(name, action, value)
 
-    def set(self, key: str, value: Any) -> str:
-        """Change a setting that may change freely while the crawl runs (delay, per_host, limits)."""
-        return self._steering.set(key, value)
+    def change(self, config: Config, scope: ScopeSpec | None, done: Callable[[Effect], None]) -> None:
+        """Go on with other settings. `scope`: the rules if they, or the depth limit, are among what has changed; then stored
+        URLs are held against them, and `done` hears in the end what that did. Else `done` is called at once."""
+        self._intake.admit()
+        self._steering.follow(config)
+        if scope is None:
+            done(Effect())
+            self._ledger.tend()
+            return
+        self._seeds.follow(scope)
+        self._changing.begin(done)
+
+    def announce(self) -> None:
+        """The store is to know that the rules are about to change."""
+        self._changing.announce()
+
+    @property
+    def unfinished(self) -> bool:
+        """A change of the rules was under way when the last run ended."""
+        return self._changing.unfinished
+
+    @property
+    def changing(self) -> Effect | None:
+        """What the change that is under way has done so far."""
+        return self._changing.effect
 
     # --- cookies ----------------------------------------------------------------------------------------------------
 
@@ -323,13 +343,14 @@ class Scheduler:
 
     def close(self, state: str = "", ended: str = "") -> None:
         """After the end: the store knows how it ended, and that nothing was left half done."""
+        self._changing.tidy()
         self._ledger.close(state, ended)
 
     # --- what is known ----------------------------------------------------------------------------------------------
 
     def status(self) -> dict[str, Any]:
         """Where the crawl stands, in numbers that are committed (queue and hosts: as of now)."""
-        return report(self._books, self._ledger, self._manners, self._outage.network)
+        return report(self._books, self._ledger, self._manners, self._outage.network, self._changing.effect)
 
     def robots_for(self, origin: str) -> RobotsFile | None:
         """The rules of a host, if they are known."""

@@ -43,11 +43,13 @@ class Seeds:
 
     # --- the scope --------------------------------------------------------------------------------------------------
 
-    def refusal(self, link: NewLink) -> str:
-        """The rule that refuses a link; a worker that had not heard of a wider scope is overruled."""
-        if link.rule and self.scope.epoch and link.rule.startswith("scope"):
-            return self.check.refusal(link.url, link.kind)
-        return link.rule
+    def refusal(self, link: NewLink, epoch: int) -> str:
+        """The rule that refuses a link; a worker that judged it by the rules of another epoch is overruled."""
+        return link.rule if epoch == self.scope.epoch else self.check.again(link.url, link.kind, link.rule)
+
+    def follow(self, scope: ScopeSpec) -> None:
+        """From now on these are the rules."""
+        self.scope, self.check = scope, Scope(scope)
 
     def widen(self, row: Row, target: str) -> None:
         """The seed's own redirect within its registrable domain widens the scope, and says so."""
@@ -57,7 +59,8 @@ class Seeds:
         if wider is None:
             self._books.note("seed.elsewhere", seed=row.url, target=target)
             return
-        self.scope, self.check, self.widened = wider, Scope(wider), True
+        self.follow(wider)
+        self.widened = True
         self._books.batch.meta["widened"] = msgspec.json.encode(wider.widened).decode()
         self._books.note("scope.widened", seed=row.url, target=target)
 

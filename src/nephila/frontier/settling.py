@@ -103,11 +103,10 @@ class Settling:
         """Reading this page has killed workers: it stays fetched and unread."""
         self.finish(held.host, held.row, Settlement(held.row.id, Outcome.UNREADABLE, reason), held.lease)
 
-    def set_aside(self, host: Host, row: Row, rule: str) -> None:
-        """A queued URL that is not asked for: its form is dry."""
+    def set_aside(self, host: Host, row: Row, state: str, rule: str) -> None:
+        """A queued URL that is not asked for: its form is dry, or the rules have changed."""
         self._queues.forget(host, row)
-        self._books.chains.pop(row.id, None)
-        self._intake.refuse(row, rule)
+        self._intake.set_aside(row, state, rule)
 
     def end_queued(self, host: Host, now: float) -> None:
         """End queued URLs of a host whose verdict is known: no request, no wait."""

@@ -21,7 +21,8 @@ from typing import Any
 from nephila.errors import DiskFull
 from nephila.frontier import order
 from nephila.frontier import sqlite_tally as tally
-from nephila.frontier.batch import BIAS, Ask, Batch, Committed, Refill, Refused, Snapshot
+from nephila.frontier.batch import Ask, Batch, Committed, Looked, Refill, Rules, Snapshot
+from nephila.frontier.sqlite_look import look
 from nephila.frontier.sqlite_open import connect, snapshot
 from nephila.frontier.sqlite_rows import first_rows, relax, unmake, write
 
@@ -71,12 +72,8 @@ class SqliteStore:
     ) -> None:
         self._run(lambda con: first_rows(con, asked, limit, wall, order.COLUMNS[self._order]), done)
 
-    def stored(self, state: str, done: Callable[[list[Refused] | BaseException], None]) -> None:
-        sql = (
-            "SELECT id, fp, url, kind, depth, parent, rule FROM url"
-            " WHERE state = ? AND state NOT IN ('queued', 'done') ORDER BY id"
-        )
-        self._run(lambda con: [Refused(i, f + BIAS, *rest) for i, f, *rest in con.execute(sql, (state,))], done)
+    def look(self, rules: Rules, after: int, until: int, done: Callable[[Looked | BaseException], None]) -> None:
+        self._run(lambda con: self._look(con, rules, after, until), done)
 
     def close(self) -> None:
         """Everything handed over is written; then the thread ends and the log is folded into the database."""
@@ -138,6 +135,20 @@ class SqliteStore:
         self._widen_cache(con, batch.urls[-1][0] if batch.urls else 0)
         self._checkpoint(con)
         return Committed(requeued, relaxing)
+
+    def _look(self, con: sqlite3.Connection, rules: Rules, after: int, until: int) -> Looked:
+        if self._failed is not None:
+            raise self._failed
+        if self._max_depth >= 0:
+            self._max_depth = rules.depth_max  # commits from now on pass smaller depths on by this limit
+        self._step("look.before")
+        con.execute("BEGIN IMMEDIATE")
+        looked = look(con, rules, after, until)
+        if self._tally is not None and looked.near:
+            self._tally.save(con, Batch(), len(looked.near))
+        con.execute("COMMIT")
+        self._step("look.after")
+        return looked
 
     def _widen_cache(self, con: sqlite3.Connection, urls: int) -> None:
         """A small job needs no large cache; in a large one each visit and each refill meets pages of its own."""

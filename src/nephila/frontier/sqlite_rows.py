@@ -28,7 +28,7 @@ def write(con: sqlite3.Connection, b: Batch) -> None:
     _insert(con, "url (id, fp, host, url, kind, depth, hops, parent, score, state, rule, due)", b.urls)
     sqlite_known.append(con, b.urls)
     many("UPDATE url SET kind = ?, depth = ?, parent = ?, state = ?, rule = 0 WHERE id = ?", b.readmitted)
-    _update(con, "url", ("state", "rule"), b.aside)
+    _update(con, "url", ("state", "rule"), [(*how, id) for id, how in b.aside.items()])
     many("UPDATE url SET due = ?, attempts = ?, unread = ? WHERE id = ?", b.retries)
     many("UPDATE url SET state = 'dropped', rule = 0 WHERE id = ?", b.dropped)
     many("INSERT OR IGNORE INTO archive (file, worker, pid) VALUES (?, ?, ?)", b.opened)

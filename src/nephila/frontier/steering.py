@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
-
+from nephila.config import Config
 from nephila.frontier.books import Books
 from nephila.frontier.host import Host
 from nephila.frontier.ledger import Ledger
@@ -69,11 +66,15 @@ class Steering:
             self._books.parked.discard(host)
         self._books.dirty(host)
 
-    def set(self, key: str, value: Any) -> str:
-        """One setting; every pause is reckoned anew. Returns what was done."""
-        self._books.config = msgspec.structs.replace(self._books.config, **{key: value})
+    def follow(self, config: Config) -> None:
+        """Other settings: every pause is reckoned anew, and who waits for more than it comes sooner."""
+        self._books.config = config
+        now = self._books.clock.monotonic()
         for host in self._books.hosts.values():
             host.pause_s = -1.0
+            if host.due > now and host.due > now + (pause := self._manners.pause(host)):
+                host.due = now + pause
             self._queues.wake(host)
+        self._manners.budgets.follow()
+        self._queues.stir()
         self._books.on_change()
-        return f"{key} = {value}"

@@ -110,16 +110,20 @@ class Templates:
 
     def __init__(self, books: Books) -> None:
         self._books, self._free = books, books.config.trap_pages
-        self._on = switched(books.config.traps)
-        self._looks = bool(self._on & {"template", "calendar", "soft_404"})
         self._sites: OrderedDict[int, Site] = OrderedDict()
         self._known = 0
         self._probes: dict[int, int] = {}
         """url id of each probe under way → host id"""
         self.probe: Callable[[str, Row], int] = lambda url, row: 0
         """Asks for a URL, because of the page of this row; returns its id (0: it is known)."""
+        self.follow()
+
+    def follow(self) -> None:
+        """These traps are looked for from now on."""
+        self._on = switched(self._books.config.traps)
+        self._looks = bool(self._on & {"template", "calendar", "soft_404"})
         self.dry = DryForms(self._on)
-        for rule in books.rules:
+        for rule in self._books.rules:
             self.dry.remember(rule)
 
     # --- what is refused --------------------------------------------------------------------------------------------

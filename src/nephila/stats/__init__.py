@@ -58,7 +58,7 @@ def snapshot(
     """The status of the job behind `con`. `running`: a front process holds the job.
 
     Keys: state, found, queued, in_flight, outcomes, reasons, bytes, seconds, pages_per_second, hosts, eta_seconds,
-    offline_since, proxies, workers, folder, archive_files, traps, parked, unknown. What only a running front knows is 0 or None.
+    offline_since, proxies, workers, folder, archive_files, traps, changing, parked, unknown. What only a running front knows is 0 or None.
     """
     now = time.time() if now is None else now
     meta = dict(con.execute("SELECT key, value FROM meta").fetchall())
@@ -92,6 +92,7 @@ def snapshot(
         "folder": str(folder) if folder else "",
         "archive_files": con.execute("SELECT count(*) FROM archive").fetchone()[0],
         "traps": traps,
+        "changing": None,
         "parked": [{"origin": o, "until": t} for o, t in _ask(con, parked, "parked", unknown, now, PARKED_MAX)],
         "unknown": unknown,
     }

@@ -69,11 +69,10 @@ class Admission:
         scope: Scope,
         fingerprints: Fingerprints,
         *,
-        sitemaps: bool,
         memo_max: int = 1 << 16,
         sent_max: int = 1 << 20,
     ) -> None:
-        self._fingerprints, self._sitemaps, self._half = fingerprints, sitemaps, memo_max // 2
+        self._fingerprints, self._half = fingerprints, memo_max // 2
         self._slots = 1 << max(1, sent_max.bit_length() - 1)
         self.reset(scope)
 
@@ -98,13 +97,14 @@ class Admission:
         new: list[NewLink] = []
         if not all(entries) or b"".join(entries)[8::9] != groups:  # type: ignore[arg-type]
             self._complete(entries, links, groups, place, rule, new)
-        return _found(entries, groups, new)  # type: ignore[arg-type]
+        return _found(entries, groups, new, self.scope.spec.epoch)  # type: ignore[arg-type]
 
     def admit_urls(self, pairs: Sequence[tuple[str, Kind]]) -> Found:
         """Absolute URLs that were not found as links of a page, such as the target of a redirect. Broken ones are dropped."""
         new: list[NewLink] = []
         groups = bytes(_GROUPS[kind] for _, kind in pairs)
-        return _found([self._judge(normalise(url), kind, "", new) for url, kind in pairs], groups, new)
+        entries = [self._judge(normalise(url), kind, "", new) for url, kind in pairs]
+        return _found(entries, groups, new, self.scope.spec.epoch)
 
     def _complete(
         self, entries: list[bytes | None], links: Links, groups: bytes, place: str, rule: str, new: list[NewLink]
@@ -154,7 +154,7 @@ class Admission:
     def _refusal(self, url: str, kind: Kind) -> str:
         if kind in (Kind.FORM, Kind.LOGIN):
             return "kind.form"
-        if kind == Kind.SITEMAP and not self._sitemaps:
+        if kind == Kind.SITEMAP and not self.scope.spec.sitemaps:
             return "kind.sitemap"
         return self.scope.outside(url, kind)
 
@@ -197,7 +197,7 @@ _REFUSED = 0x9E37_79B9_7F4A_7C15
 """Tells "sent as refused" from "sent as wanted" in one table (a random odd number)."""
 
 
-def _found(entries: list[bytes], groups: bytes, new: list[NewLink]) -> Found:
+def _found(entries: list[bytes], groups: bytes, new: list[NewLink], epoch: int) -> Found:
     """Entries → edges: the flat ones first, each once in its part, without broken ones and without the group byte."""
     flat = dict.fromkeys(compress(entries, groups.translate(_IS_FLAT))) if groups.strip(b"\0") else {}
     rest = dict.fromkeys(compress(entries, groups.translate(_IS_REST)) if flat else entries)
@@ -208,7 +208,7 @@ def _found(entries: list[bytes], groups: bytes, new: list[NewLink]) -> Found:
     del edges[8::9]
     if len(new) > 1:  # refused as one kind and wanted as another on one page: the later one is the wanted one
         new = list({link.fp: link for link in new}.values())
-    return Found(bytes(edges), len(flat), new)
+    return Found(bytes(edges), len(flat), new, epoch=epoch)
 
 
 class _Base:

@@ -18,7 +18,7 @@ import msgspec
 from nephila.errors import ConfigError
 from nephila.url.parse import SCHEMES, authority_of, host_of, path_of
 from nephila.url.site import name_label, registrable
-from nephila.url.traps import Shapes
+from nephila.url.traps import Shapes, trap_of
 
 MODES = ("host", "site", "name", "prefix", "any")
 
@@ -33,7 +33,8 @@ class ScopeSpec(msgspec.Struct, frozen=True, array_like=True):
 
     `embeds`: the parts of a page are wanted wherever they lie. `widened`: servers that a seed redirected to (in mode
     `prefix` followed by its directory). `epoch` grows with every change. `traps`: names of the traps that are switched on.
-    `members`: sites (registrable domains) where we are logged in, and whose links that log out are not followed.
+    `members`: sites (registrable domains) where we are logged in, and whose links that log out are not followed. `sitemaps` are
+    read; `ignore_nofollow`: what a page says of its links does not count.
     """
 
     mode: str = "host"
@@ -45,6 +46,8 @@ class ScopeSpec(msgspec.Struct, frozen=True, array_like=True):
     epoch: int = 0
     traps: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
+    sitemaps: bool = False
+    ignore_nofollow: bool = False
 
     def widen(self, target: str) -> ScopeSpec | None:
         """The scope after a seed redirected to `target`, or None: already wanted, or not of a seed's registrable domain."""
@@ -87,6 +90,16 @@ class Scope:
     def refusal(self, url: str, kind: str) -> str:
         """ "" when the serialised `url` is wanted as a link of this kind, else the name of the rule that refuses it."""
         return self.outside(url, kind) or self.trap(url, kind)
+
+    def again(self, url: str, kind: str, before: str) -> str:
+        """ "" or the rule that refuses today what was judged under other rules; `before`: the one that refused it then, or "".
+        What is seen in the pages that led there, and not in the address, stands as long as it is asked for."""
+        spec = self.spec
+        if (before == "nofollow" and not spec.ignore_nofollow) or before in ("kind.form", "sitemap.depth"):
+            return before
+        if kind == "sitemap" and not spec.sitemaps:
+            return before or "kind.sitemap"
+        return before if trap_of(before) in spec.traps else self.refusal(url, kind)
 
     def trap(self, url: str, kind: str) -> str:
         """ "" or the trap that a URL is by the look of it. Apart from `outside`, because it is no question of each link but of each

@@ -50,7 +50,7 @@ class Catalogue:
         self._folder, self._decode = folder, decode
         self._complain, self._complaints = complain, 0
         self._fingerprint = Fingerprints(_SEED)
-        self._admission = Admission(Scope(ScopeSpec("any")), self._fingerprint, sitemaps=True)
+        self._admission = Admission(Scope(ScopeSpec("any", sitemaps=True)), self._fingerprint)
         c = Config()
         self._read = Reader(page_bytes_max=c.page_bytes_max, links_max=c.links_max, sitemaps=True, resolve=resolve)
         self._bytes_max = c.page_bytes_max
