@@ -136,6 +136,7 @@ def test_skips_fail_where_nothing_may_be_missing(tmp_path: Path, no_skip: str, c
         "NEPHILA_CORPORA": str(tmp_path / "absent"),
         "NEPHILA_LONG": "",
         "PYTEST_ADDOPTS": "",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
     command = [
         sys.executable,

@@ -146,7 +146,7 @@ def test_one_signal_drains(number: int, workers: str, prompt: Prompt, serve: Cal
     everything_once(prompt, site, 16)
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["0", pytest.param("2", marks=pytest.mark.long)])
 def test_a_second_signal_stops_at_once(workers: str, prompt: Prompt, serve: Callable[..., SiteServer]) -> None:
     slow = {"/": sites.page(["/slow"], "start"), "/slow": [Answer(sites.page([], "slow"), delay_s=20), Answer(b"now")]}
     site = serve(slow)

@@ -72,7 +72,7 @@ def test_time_is_limited(tmp_path: Path) -> None:
     assert "max_time" in ended.out
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.long)])
 def test_a_signal_drains_and_can_be_resumed(number: signal.Signals, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with SiteServer("kinds:10", log, delay_s=0.02) as server:

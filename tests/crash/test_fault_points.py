@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,6 @@ OPTIONS = ("--delay", "0", "--per-host", "2", "--workers", "1")
 CONFIG: dict[str, float] = {"commit_ms": 1, "retry_wait_s": 0.02, "retry_wait_max_s": 0.05, "archive_bytes_max": 20_000}
 """Nearly a commit per visit, and the large body rolls the archive file over."""
 
-VISIT_STEPS = 8
-"""A visit takes no more steps than this: a file opened, a group written, a commit, a file closed, each before and after."""
 IN_DOUBT_MAX = 32 + 2000
 
 
@@ -33,6 +32,15 @@ class Calm:
 
     def count(self, role: str) -> int:
         return sum(step.role == role for step in self.steps)
+
+    def sample(self, role: str) -> list[int]:
+        """Of each kind of step the first and the last, and of those that come with every visit one in the middle."""
+        kinds = defaultdict(list)
+        for step in self.steps:
+            if step.role == role:
+                kinds[step.name].append(step.number)
+        often = [numbers[len(numbers) // 2] for numbers in kinds.values() if len(numbers) > self.count(role) // 4]
+        return sorted({*often, *(numbers[end] for numbers in kinds.values() for end in (0, -1))})
 
 
 def faulty(server: SiteServer, folder: Path, plan: str) -> Crawl:
@@ -50,12 +58,8 @@ def test_both_roles_have_steps(calm: Calm) -> None:
 
 
 @pytest.mark.parametrize("role", ["front", "worker"])
-def test_some_steps(role: str, calm: Calm, tmp_path: Path) -> None:
-    """All of the first and of the last visit, and every 7th between."""
-    count = calm.count(role)
-    ends = {*range(1, VISIT_STEPS + 1), *range(count - VISIT_STEPS + 1, count + 1)}
-    chosen = sorted(ends | set(range(1, count + 1, 7)))
-    die_at_each(chosen, role, calm, tmp_path)
+def test_every_kind_of_step(role: str, calm: Calm, tmp_path: Path) -> None:
+    die_at_each(calm.sample(role), role, calm, tmp_path)
 
 
 @pytest.mark.long

@@ -34,7 +34,7 @@ class Farms:
 
     def __init__(self, books: Books) -> None:
         self._books = books
-        self._counts = array("I", bytes(4 * SLOTS))
+        self._counts = array("I", (0,)) * SLOTS
         self._exact: Counter[str] = Counter()
         self._asked = bytearray()
         """by host id: 1 for one that is asked"""

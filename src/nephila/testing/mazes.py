@@ -6,6 +6,7 @@ site, so that most of a page is what all others say, as on real sites. The text 
 
 from __future__ import annotations
 
+import functools
 import html
 import itertools
 import random
@@ -53,6 +54,7 @@ class Maze(NamedTuple):
     wasted_max: int
 
 
+@functools.lru_cache(20_000)
 def prose(seed: str, words: int = 40) -> str:
     """Sentences that no other seed has."""
     dice = random.Random(seed)

@@ -84,7 +84,7 @@ class Admission:
         self._old: dict[str, dict[str, bytes]] = {}
         self._held = 0
         self._absolute: dict[tuple[str, str, Kind], bytes] = {}
-        self._sent = array("Q", bytes(8 * self._slots))
+        self._sent = array("Q", (0,)) * self._slots
 
     def admit(self, links: Links, rule: str = "") -> Found:
         """The links of one page, whose base is a serialised URL. `rule`: why the page's links are listed, and none of them is

@@ -24,8 +24,17 @@ class Network(Bench):
     def four(self, **more: Any) -> Config:
         return config(*(host + "/" for host in self.HOSTS), **{"delay": "1", "connections": 16} | more)
 
-    @pytest.mark.parametrize("reason", ["timeout.connect", "dns.temporary", "timeout.dns", "connect.unreachable"])
-    @pytest.mark.parametrize("from_s", [0.12, 5.0, 10.3])
+    @pytest.mark.parametrize(
+        ("reason", "from_s"),
+        [
+            ("timeout.connect", 0.12),
+            ("timeout.connect", 5.0),
+            ("timeout.connect", 10.3),
+            ("dns.temporary", 0.12),
+            ("timeout.dns", 5.0),
+            ("connect.unreachable", 10.3),
+        ],
+    )
     def test_an_outage_changes_no_outcome(self, reason: str, from_s: float) -> None:
         clock = FakeClock()
         web = self.four_hosts(clock)
