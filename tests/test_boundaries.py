@@ -43,6 +43,7 @@ ALLOWED: dict[str, set[str]] = {
     "views": PURE | {"archive", "db", "events", "store", "verdict"},
     "explain": PURE | {"archive", "db", "display", "events", "settings", "values", "views", "wanted"},
     "stats": PURE | {"archive", "db", "events"},
+    "look": {"db", "stats"},
     "lock": set(),
     "control": {"lock", "events"},
     "values": set(),
@@ -57,7 +58,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"frontier", "fetch", "archive", "engine", "crew", "hand", "control", "lock"}
     | {"changes", "db", "events", "explain", "stats", "settings", "store", "views", "wanted"},
     "api": {"job", "engine", "settings", "fetch", "page", "views", "db", "events"},
-    "ui": {"control", "db", "stats", "events", "views", "explain", "display"},
+    "ui": {"control", "db", "stats", "look", "events", "views", "explain", "display"},
     "cli": {
         "api",
         "job",

@@ -82,6 +82,19 @@ def export(source: Source, order: Order) -> str:
     return f"{state.documents:,} documents in {order.path}"
 
 
+def place_of(source: Source) -> Path:
+    """Where the index of a job lies."""
+    return source.folder / "views" / "search"
+
+
+def stored(source: Source) -> State | None:
+    """The state of a job's index as it lies there; None when it cannot be asked as it is."""
+    place = place_of(source)
+    state = _state(place)
+    sound = state.form == FORM and 0 < state.visit <= last(source, "visit") and (place / "index").is_dir()
+    return state if sound and not _forgotten(source, state.change) and _readable(place) else None
+
+
 @contextmanager
 def opened(place: Path) -> Iterator[Path]:
     """The index's folder, held so that nobody else writes there meanwhile."""
@@ -120,13 +133,13 @@ def update(source: Source, place: Path) -> State:
     """Bring the index in `place` (`opened`) up to the crawl. Returns its state."""
     tantivy()
     state = _state(place)
-    last, change = _last(source, "visit"), _last(source, "change")
-    if state.form != FORM or state.visit > last or _forgotten(source, state.change) or not _readable(place):
+    newest, change = last(source, "visit"), last(source, "change")
+    if state.form != FORM or state.visit > newest or _forgotten(source, state.change) or not _readable(place):
         shutil.rmtree(place / "index", ignore_errors=True)
         for name in ("state.json", "repeats.db"):
             (place / name).unlink(missing_ok=True)
         state = State()
-    if state.visit == last and (place / "index").is_dir():
+    if state.visit == newest and (place / "index").is_dir():
         return state
     (place / "index").mkdir(mode=0o700, exist_ok=True)
     state.change = change
@@ -135,7 +148,7 @@ def update(source: Source, place: Path) -> State:
             if _is_page(kept) and text.has_text(kept):
                 text.compare(every, kept, repeats)
         repeats.commit()
-        state.compared = last
+        state.compared = newest
         _Writer(place, state).add(every, repeats)
     return state
 
@@ -304,14 +317,14 @@ def _readable(place: Path) -> bool:
     return True
 
 
-def _last(source: Source, table: str) -> int:
+def last(source: Source, table: str) -> int:
     there = source.rows("SELECT 1 FROM sqlite_schema WHERE name = ?", table)
     return int(source.rows(f"SELECT coalesce(max(id), 0) AS last FROM {table}")[0]["last"]) if there else 0
 
 
 def _forgotten(source: Source, change: int) -> bool:
     """Was an address taken down since?"""
-    if _last(source, "change") <= change:
+    if last(source, "change") <= change:
         return False
     rows = source.rows(
         "SELECT EXISTS (SELECT 1 FROM change c JOIN url u ON u.id = c.url WHERE c.id > ? AND u.url = '') AS gone",

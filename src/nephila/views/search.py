@@ -67,11 +67,38 @@ def search(
     parts = query.parse(text)
     if not 1 <= limit <= LIMIT_MAX:
         raise ConfigError(f"--limit {limit}: give a number from 1 to {LIMIT_MAX:,}")
-    with Source(folder, decode, frozenset(access)) as source, index.opened(folder / "views" / "search") as place:
+    with Source(folder, decode, frozenset(access)) as source, index.opened(index.place_of(source)) as place:
         source.check_access()
         state = index.update(source, place)
         closed = [("access", names) for names in state.access if not source.may_see(names)]
         return _answer(place, text, parts, limit, closed + ([] if with_noindex else [("hidden", 1)]))
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """How an index is without anybody touching it. `ready`: it can be asked; `behind`: visits of the crawl that it does not know."""
+
+    ready: bool
+    behind: int
+
+
+def standing(source: Source) -> Standing:
+    """Of the index below the folder of `source`. One that still has what was forgotten since is not ready. Raises ConfigError without tantivy."""
+    index.tantivy()
+    state = index.stored(source)
+    return Standing(False, 0) if state is None else Standing(True, index.last(source, "visit") - state.visit)
+
+
+def search_standing(
+    source: Source, text: str, closed: Iterable[str], *, limit: int = 10, with_noindex: bool = False
+) -> Answer:
+    """Answer `text` from the index as it is. `closed`: values of `visit.access` whose pages are left out. Raises ConfigError like `search`,
+    and when the index is not ready."""
+    parts, state = query.parse(text), index.stored(source)
+    if state is None:
+        raise ConfigError(f"there is no index of {source.folder} that can be asked")
+    left_out = {names for names in (*closed, *state.access) if not source.may_see(names)}
+    there = [("access", names) for names in sorted(left_out)]
+    return _answer(index.place_of(source), text, parts, limit, there + ([] if with_noindex else [("hidden", 1)]))
 
 
 def _answer(place: Path, text: str, parts: list[Part], limit: int, closed: list[tuple[str, Any]]) -> Answer:
