@@ -181,6 +181,7 @@ def _crawl_in(folder: Path, config: Any, args: argparse.Namespace, retry: list[s
     from nephila.display import Screen, summary
 
     screen = Screen.on(sys.stderr, dict(os.environ), quiet=args.quiet, as_json=args.json)
+    beside = _window(args, screen.note) if args.ui else None
     try:
         ending = job.crawl(
             folder,
@@ -191,6 +192,7 @@ def _crawl_in(folder: Path, config: Any, args: argparse.Namespace, retry: list[s
             observe=None if args.quiet else screen.update,
             observe_s=screen.observe_s,
             note=screen.note,
+            beside=beside,
         )
     finally:
         screen.close()
@@ -200,6 +202,16 @@ def _crawl_in(folder: Path, config: Any, args: argparse.Namespace, retry: list[s
         return fail(f"{ending.text} ({error})", int(ending.code), args.json)
     told = [] if args.quiet else summary(status, ending.code, ending.reason, ending.text).split("\n")
     return conclude(args.json, status | {"reason": ending.reason, "text": ending.text}, told, int(ending.code))
+
+
+def _window(args: argparse.Namespace, note: Callable[[str], object]) -> Callable[[Path], Any]:
+    """What opens the window beside the crawl; its address is said even with --quiet."""
+    from nephila.ui.beside import Beside
+
+    window = Beside(args.ui_port)
+    sentence = f"the window is at {window.address}"
+    say(sentence, 0) if args.quiet else note(sentence)
+    return window.open
 
 
 def _status(args: argparse.Namespace) -> int:
@@ -322,6 +334,15 @@ def _serve(args: argparse.Namespace) -> int:
 
     ui.run(source, title, args.port, tell, args.dir)
     return 0
+
+
+def beside(folder: str, descriptor: str) -> None:
+    """The process of `crawl --ui`; see `ui.beside`, which starts it."""
+    from nephila import job
+    from nephila.ui import serve
+
+    place = Path(folder)
+    serve.run_beside(job.source(place), place.resolve().name, place, int(descriptor))
 
 
 def _search(args: argparse.Namespace) -> int:

@@ -39,6 +39,7 @@ class Steering(Protocol):
     def stop(self, now: bool) -> None: ...
     def host(self, host: str, action: str, value: float | None) -> str: ...
     async def set(self, values: dict[str, Any]) -> dict[str, Any]: ...
+    def hosts(self, origins: list[str]) -> list[dict[str, Any]]: ...
 
 
 def ask(folder: Path, request: dict[str, Any], timeout_s: float = 5.0) -> dict[str, Any] | None:
@@ -138,11 +139,13 @@ async def _act(steering: Steering, request: dict[str, Any]) -> dict[str, Any]:
             return {"ok": "stopping"}
         case {"verb": "host", "host": str(host), "action": "pause" | "resume" | "slow" | "drop" as action}:
             return {"ok": steering.host(host, action, _seconds(request.get("value")))}
+        case {"verb": "hosts", "origins": list(origins)}:
+            return {"hosts": steering.hosts([str(origin) for origin in origins])}
         case {"verb": "set", "values": dict(values)} if values:
             return await steering.set(values)
     raise ValueError(
         "a request has a verb: status, pause, resume, stop (now: true), "
-        "host (host, action: pause, resume, slow or drop, value: seconds), set (values: key → value)"
+        "host (host, action: pause, resume, slow or drop, value: seconds), hosts (origins), set (values: key → value)"
     )
 
 

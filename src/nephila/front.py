@@ -18,7 +18,7 @@ import signal
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,12 +78,14 @@ def crawl(
     note: Note = lambda sentence: None,
     step: Step = lambda name: None,
     engine: str = "",
+    beside: Callable[[Path], AbstractContextManager[object]] | None = None,
 ) -> Ending:
     """Run the job in `folder` until it ends. Blocks. Raises ConfigError, JobError or Damaged before anything is fetched.
 
     `given` are the seeds named this time (`config.seeds` has those of before, too): at least one has to be the job's own.
     `observe(status)` is called about every `observe_s` seconds; `note` hears sentences for the user; `engine` names another
-    builder of the workers' engines (`module:function`), `step(name)` is called around every durable step (tests).
+    builder of the workers' engines (`module:function`), `step(name)` is called around every durable step (tests). `beside(folder)`
+    is entered when the job is open and left when it has ended: the window.
     """
     requests_of(config)  # a wrong address is said before a folder is made
     front = Front(folder, config, note=note, step=step)
@@ -94,7 +96,7 @@ def crawl(
         hired = front.hire(engine)
         gc.freeze()  # what was loaded stays; and rows by the thousand, each free of cycles, are looked through less often
         gc.set_threshold(50_000, 20, 100)
-        with asyncio.Runner(loop_factory=new_loop) as runner:
+        with beside(folder) if beside else contextlib.nullcontext(), asyncio.Runner(loop_factory=new_loop) as runner:
             ending = runner.run(front.run(hired, observe, observe_s, engine))
         if config.mirror and ending.reason != "disk":
             note(_mirror(folder))
@@ -534,6 +536,9 @@ class Front:
 
     def host(self, host: str, action: str, value: float | None) -> str:
         return self._scheduler.host_command(host, action, value)
+
+    def hosts(self, origins: list[str]) -> list[dict[str, Any]]:
+        return self._scheduler.hosts(origins)
 
     async def set(self, values: dict[str, Any]) -> dict[str, Any]:
         """Go on with other settings. Answers when stored URLs have been held against them: `ok` is a sentence, `effect` numbers."""

@@ -54,6 +54,7 @@ With --json, standard output gets one JSON object at the end, standard error one
 examples:
   nephila crawl https://example.com/                        one site, politely, into ./example.com
   nephila crawl https://example.com/ --max-pages 1000 --mirror
+  nephila crawl https://example.com/ --ui                   watch and steer it in a browser
   nephila crawl -i addresses.txt -o news --scope any --max-depth 2
   nephila crawl -o news                                     carry on where it stopped
   nephila crawl https://example.com/ --header 'Authorization: env:TOKEN'
@@ -80,6 +81,8 @@ def build_crawl() -> argparse.ArgumentParser:
     )
     add("--retry", metavar="OUTCOME[,…]", help="queue again what ended so, such as UNREACHABLE,REFUSED")
     _add_json(parser, "the result as one JSON object on standard output, progress as JSON lines on standard error")
+    add("--ui", action="store_true", help="a window on the crawl in a browser on this machine; its address is printed")
+    add("--ui-port", metavar="N", type=int, default=0, help="its port on 127.0.0.1 (default: any that is free)")
     add("--quiet", action="store_true", help="print nothing but errors (and the result, with --json)")
     keys = {name: doc for name, (doc, extra) in fields().items() if extra["option"]}
     grouped = {title: [n for n in names.split() if n in keys] for title, names in GROUPS.items()}

@@ -64,6 +64,11 @@ def test_the_token_is_in_no_answer_and_asked_for_by_post(server: Server, browser
     assert browser.get(f"/enter?token={token}").status == 405
 
 
+def test_addresses_that_nobody_opened_are_forgotten(server: Server) -> None:
+    first, *_, last = [server.address().partition("#token=")[2] for _ in range(9)]
+    assert (Browser(server).enter(first).status, Browser(server).enter(last).status) == (403, 204)
+
+
 FOREIGN = (
     {"origin": "http://evil.example", "sec_fetch_site": "cross-site"},
     {"origin": "http://evil.example"},
@@ -121,12 +126,12 @@ def test_orders_are_passed_on_and_the_answer_is_shown_once_per_order(
 
     def ask(folder: object, request: dict[str, object], timeout_s: float) -> dict[str, str] | None:
         told.append(request)
-        return {"ok": "<b>paused"} if request["verb"] == "pause" else None
+        return {"error": "<b>no"} if request["verb"] == "pause" else None
 
     monkeypatch.setattr("nephila.control.ask", ask)
     status, headers, _ = browser.post("/steer", {"order": "pause", "back": "/archive"})
     assert (status, headers["location"], {"verb": "pause"} in told) == (303, "/archive?said=1", True)
-    assert "Done: &lt;b&gt;paused" in browser.get("/archive?said=1").text
+    assert "Not done: &lt;b&gt;no" in browser.get("/archive?said=1").text
     assert browser.post("/steer", {"order": "explode"}).status == 400
     assert browser.post("/steer", {"order": "stop"}).headers["location"] == "/?said=2"
     assert "No crawl is running." in browser.get("/?said=2").text

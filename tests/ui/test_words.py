@@ -19,7 +19,7 @@ USED = {(key, bool(more)) for text in TEXTS for key, more in SAID.findall(text)}
 @pytest.mark.parametrize("key", WORDS)
 def test_every_text_is_there_in_both_languages_with_the_same_places(key: str) -> None:
     english, chinese = WORDS[key]
-    assert english.count("{}") == chinese.count("{}")
+    assert english.count("{") == chinese.count("{")
     assert english.strip() == english != ""
     assert re.search(r"[\u3400-\u9fff]", chinese) or english == chinese or key == "frame.language"
 

@@ -53,6 +53,21 @@ def report(
     }
 
 
+def hosts(books: Books, manners: Manners, origins: list[str]) -> list[dict[str, Any]]:
+    """Those of the hosts named that are awake."""
+    found = (host for origin in origins if (host := books.hosts.get(origin)) and not host.waking)
+    return [
+        _of_host(host, manners.pause(host))
+        | {
+            "in_flight": host.leased,
+            "state": host.state,
+            "parked_until": host.parked_until,
+            "verdict": host.verdict[1] if host.verdict else "",
+        }
+        for host in found
+    ]
+
+
 def _eta_s(books: Books, ledger: Ledger, waits_s: list[float]) -> float | None:
     """At the rate so far, but no less than the slowest host needs; None: nothing has ended yet."""
     seconds = books.watch.seconds()

@@ -46,6 +46,7 @@ from nephila.frontier.outage import Outage
 from nephila.frontier.patience import Network
 from nephila.frontier.permission import Permission
 from nephila.frontier.queues import Queues
+from nephila.frontier.report import hosts as hosts_report
 from nephila.frontier.report import report
 from nephila.frontier.restore import restore
 from nephila.frontier.seeds import Seeds
@@ -351,6 +352,10 @@ class Scheduler:
     def status(self) -> dict[str, Any]:
         """Where the crawl stands, in numbers that are committed (queue and hosts: as of now)."""
         return report(self._books, self._ledger, self._manners, self._outage.network, self._changing.effect)
+
+    def hosts(self, origins: list[str]) -> list[dict[str, Any]]:
+        """What is known of these hosts as of now; those that sleep in the store, or were never met, are left out."""
+        return hosts_report(self._books, self._manners, origins)
 
     def robots_for(self, origin: str) -> RobotsFile | None:
         """The rules of a host, if they are known."""

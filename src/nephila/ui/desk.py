@@ -48,7 +48,8 @@ class Desk:
         self.pages: tuple[Page, ...] = ()
         self._said: dict[int, str] = {}
         self._numbers = itertools.count(1)
-        self._streams = 0
+        self.streams = 0
+        """Pages that are live."""
         self._env = Environment(
             loader=PackageLoader("nephila.ui"),
             autoescape=True,
@@ -74,10 +75,10 @@ class Desk:
 
     def text(self, request: Request, template: str, **facts: Any) -> str:
         """A template as text: a page, or a part of one."""
-        language, theme = language_of(request), request.cookies.get("theme", "")
+        theme = request.cookies.get("theme", "")
         return self._env.get_template(template).render(
-            say=words.speaker(language),
-            language=language,
+            say=self.say(request),
+            language=language_of(request),
             theme=theme if theme in THEMES else "",
             path=request.url.path,
             here=f"{request.url.path}?{request.url.query}" if request.url.query else request.url.path,
@@ -86,18 +87,26 @@ class Desk:
             **facts,
         )
 
+    def say(self, request: Request) -> words.Say:
+        """The words in the language of who asks."""
+        return words.speaker(language_of(request))
+
     async def form(self, request: Request) -> dict[str, str]:
+        """What a form of ours has sent, each name once."""
+        return dict(await self.fields(request))
+
+    async def fields(self, request: Request) -> list[tuple[str, str]]:
         """What a form of ours has sent."""
         body = b""
         async for block in request.stream():
             body += block
             if len(body) > FORM_BYTES_MAX:
                 raise HTTPException(413)
-        return dict(parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True))
+        return parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
 
     def done(self, request: Request, form: Mapping[str, str], answer: dict[str, Any] | None) -> Response:
         """Back to the page that the form names in `back`, with what the crawl has answered to an order as a sentence there."""
-        say = words.speaker(language_of(request))
+        say = self.say(request)
         if answer is None:
             sentence = say("steer.gone")
         elif "error" in answer:
@@ -114,13 +123,13 @@ class Desk:
     def live(self, request: Request, parts: Mapping[str, str], facts: Facts) -> Response:
         """A stream of the parts of a page, each (name → template) whenever it has changed, until the crawl that the window
         belongs to is over."""
-        if self._streams >= STREAMS_MAX:
+        if self.streams >= STREAMS_MAX:
             raise HTTPException(503)
         return StreamingResponse(self._events(request, parts, facts), media_type="text/event-stream")
 
     async def _events(self, request: Request, parts: Mapping[str, str], facts: Facts) -> AsyncIterator[str]:
         sent: dict[str, str] = {}
-        self._streams += 1
+        self.streams += 1
         try:
             while True:
                 over = self.crawl is not None and self.crawl.over
@@ -134,7 +143,7 @@ class Desk:
                     return
                 await asyncio.sleep(LIVE_S)
         finally:
-            self._streams -= 1
+            self.streams -= 1
 
 
 def language_of(request: Request) -> str:

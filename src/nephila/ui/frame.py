@@ -20,7 +20,10 @@ def routes(desk: Desk) -> list[BaseRoute]:
         order = form.get("order")
         if order not in ORDERS or desk.crawl is None:
             return PlainTextResponse("there is no such order\n", 400)
-        return desk.done(request, form, await desk.crawl.tell({"verb": order}))
+        answer = await desk.crawl.tell({"verb": order})
+        if answer and "ok" in answer:
+            answer = {"ok": desk.say(request)("steer." + order)}
+        return desk.done(request, form, answer)
 
     async def show(request: Request) -> Response:
         """Language and colours, kept by the browser."""

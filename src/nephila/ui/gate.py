@@ -40,8 +40,12 @@ class Gate:
 
     def address(self) -> str:
         """One that lets a browser in, once."""
-        self._tokens.append(secrets.token_urlsafe(32))
-        return f"{self._origin}/#token={self._tokens[-1]}"
+        self.expect(token := secrets.token_urlsafe(32))
+        return f"{self._origin}/#token={token}"
+
+    def expect(self, token: str) -> None:
+        """Let in, once, who has this token."""
+        self._tokens.append(token)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)

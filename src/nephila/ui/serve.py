@@ -7,9 +7,13 @@ Requests under any other host name are refused: a name that was rebound to 127.0
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +22,10 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from nephila.errors import ConfigError, Damaged
+from nephila.errors import Damaged
 from nephila.ui import window
 from nephila.ui.archive import Archive, damaged, plain
+from nephila.ui.beside import HOST, listening
 from nephila.ui.crawl import Crawl
 from nephila.ui.desk import Desk
 from nephila.ui.gate import Gate
@@ -30,10 +35,13 @@ from nephila.views.source import Source
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-DESK = "127.0.0.1"
 ADDRESS_BYTES_MAX = 64 << 10
 REQUESTS_MAX = 200
 """At once. More are answered 503."""
+LAST_WORDS_S = 2.5
+"""The pages that are looked at get the last numbers, and are told that it is over."""
+NICE = 5
+"""The crawl goes first when the machine has no time for both."""
 _ALWAYS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
@@ -50,10 +58,26 @@ def run(
 ) -> None:
     """Serve until interrupted. `tell` is given the address; `folder`: of the crawl, None for archives of others. Raises ConfigError
     when the port is taken."""
-    with contextlib.ExitStack() as open:
-        library = open.enter_context(Library(source))
-        crawl = open.enter_context(Crawl(folder)) if folder else None
-        listener = open.enter_context(_listening(port))
+    with listening(port, "--port") as listener, _served(source, title, listener, folder) as (server, http):
+        tell(server.address())
+        with contextlib.suppress(KeyboardInterrupt):
+            http.run(sockets=[listener])
+
+
+def run_beside(source: AbstractContextManager[Source], title: str, folder: Path, descriptor: int) -> None:
+    """The window of a running crawl, which has made the socket; it ends with standard input, whose first line is a token."""
+    os.nice(NICE)
+    with socket.socket(fileno=descriptor) as listener, _served(source, title, listener, folder) as (server, http):
+        server.gate.expect(sys.stdin.readline().strip())
+        threading.Thread(target=_end_with_input, args=(server.desk, http), daemon=True).start()
+        http.run(sockets=[listener])
+
+
+@contextmanager
+def _served(
+    source: AbstractContextManager[Source], title: str, listener: socket.socket, folder: Path | None
+) -> Iterator[tuple[Server, uvicorn.Server]]:
+    with Library(source) as library, Crawl(folder) if folder else contextlib.nullcontext() as crawl:
         server = Server(library, title, listener.getsockname()[1], crawl)
         config = uvicorn.Config(
             server,
@@ -68,36 +92,32 @@ def run(
             h11_max_incomplete_event_size=ADDRESS_BYTES_MAX,
             timeout_graceful_shutdown=1,
         )
-        tell(server.address())
-        with contextlib.suppress(KeyboardInterrupt):
-            uvicorn.Server(config).run(sockets=[listener])
+        yield server, uvicorn.Server(config)
 
 
-def _listening(port: int) -> socket.socket:
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((DESK, port))
-    except (OSError, OverflowError) as error:
-        listener.close()
-        raise ConfigError(
-            f"--port {port}: {getattr(error, 'strerror', None) or error}; give another, or 0 for any"
-        ) from error
-    return listener
+def _end_with_input(desk: Desk, http: uvicorn.Server) -> None:
+    """Waits for the end of the crawl, lets every page that is looked at say so, and ends."""
+    sys.stdin.read()
+    if desk.crawl:
+        desk.crawl.over = True
+    end = time.monotonic() + LAST_WORDS_S
+    while desk.streams and time.monotonic() < end:
+        time.sleep(0.05)
+    http.should_exit = True
 
 
 class Server:
     """An ASGI application. `address()` makes one to open, once."""
 
     def __init__(self, library: Library, title: str, port: int, crawl: Crawl | None = None) -> None:
-        origin = f"http://{DESK}:{port}"
+        origin = f"http://{HOST}:{port}"
         archive = Archive(library, origin, port)
         self.desk = Desk(title, library, crawl, archive.boot, self.address)
         app = Starlette(routes=window.routes(self.desk), exception_handlers={Damaged: damaged})
-        self._gate = Gate(app, origin, self._stranger)
-        self._apps: dict[str, ASGIApp] = {f"{DESK}:{port}": self._gate, archive.host: archive.app}
+        self.gate = Gate(app, origin, self._stranger)
+        self._apps: dict[str, ASGIApp] = {f"{HOST}:{port}": self.gate, archive.host: archive.app}
         self._headers = {
-            f"{DESK}:{port}": _ALWAYS
+            f"{HOST}:{port}": _ALWAYS
             | {
                 "Content-Security-Policy": "default-src 'self'; object-src 'none'; base-uri 'none'; frame-ancestors 'none'; "
                 f"form-action 'self'; frame-src {archive.origin}",
@@ -108,7 +128,7 @@ class Server:
         }
 
     def address(self) -> str:
-        return self._gate.address()
+        return self.gate.address()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         host = next((value.decode("latin-1") for name, value in scope.get("headers", ()) if name == b"host"), "")

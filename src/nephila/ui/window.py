@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from starlette.routing import BaseRoute
 
-from nephila.ui import frame, now, replay, search, sitemap, urls
+from nephila.ui import frame, hosts, now, replay, search, sitemap, urls
 from nephila.ui.desk import Desk
 
 
@@ -35,6 +35,7 @@ class Page(NamedTuple):
 
 PAGES = (
     Page("now", "/", now.routes),
+    Page("hosts", "/hosts", hosts.routes),
     Page("urls", "/pages", urls.routes),
     Page("map", "/map", sitemap.routes),
     Page("search", "/search", search.routes),
