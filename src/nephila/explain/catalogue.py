@@ -64,7 +64,7 @@ RULES: dict[str, Pair] = {
     ),
     "max_depth": (
         "it is {depth} links away from where the crawl began, and max_depth is {max_depth}",
-        "它距起点 {depth} 个链接，而 max_depth 为 {max_depth}",
+        "它离起点的链接数（{depth}）超过 max_depth（{max_depth}）",
     ),
     "trap:repeated_segment": (
         "its path repeats itself, as addresses of pages do that link to themselves (trap repeated_segment)",

@@ -13,6 +13,7 @@ LANGUAGES = ("en", "zh")
 FRAME = {
     "nav.now": ("Now", "现状"),
     "nav.hosts": ("Hosts", "主机"),
+    "nav.why": ("Why", "为什么"),
     "nav.archive": ("Archive", "存档"),
     "nav.label": ("Pages of the window", "窗口的页面"),
     "frame.language": ("中文", "English"),
@@ -277,7 +278,39 @@ SEARCH = {
     "search.how": ("All words must be there. Besides words there are:", "须包含全部词语。此外还可以使用："),
 }  # fmt: skip
 
-WORDS = FRAME | NOW | HOSTS | ARCHIVE | URLS | MAP | SEARCH
+
+WHY = {
+    "why.address": ("Any address", "任意网址"),
+    "why.given": ("What if: settings such as max_depth=4", "假设：设置，例如 max_depth=4"),
+    "why.ask": ("Why?", "为什么？"),
+    "why.rule": ("decided by", "决定者"),
+    "why.would": ("What would change it", "怎样才会改变"),
+    "why.given_title": ("With these settings", "采用这些设置"),
+    "why.steps": ("Step by step", "逐步说明"),
+    "why.kept": ("As it was kept", "查看存档"),
+    "why.refused": ("What was refused, by rule", "按规则列出被拒绝的地址"),
+    "why.about": ("Ask about any address above, also one that was never met.", "可在上方询问任意网址，包括从未遇到过的。"),
+    "why.none": ("Nothing was refused.", "没有地址被拒绝。"),
+    "why.counted": ("{} of them were only counted", "其中 {} 个只计了数"),
+    "why.unknown": ("Not counted in time: {}", "未能及时统计：{}"),
+    "why.step.address": ("address", "地址"),
+    "why.step.same": ("the same as", "等同于"),
+    "why.step.near": ("other spellings", "其他写法"),
+    "why.step.found": ("found", "发现"),
+    "why.step.rule": ("rule", "规则"),
+    "why.step.depth": ("depth", "深度"),
+    "why.step.robots": ("robots.txt", "robots.txt"),
+    "why.step.guard": ("private network", "专用网络"),
+    "why.step.host": ("host", "主机"),
+    "why.step.queue": ("queue", "队列"),
+    "why.step.attempt": ("try", "尝试"),
+    "why.step.outcome": ("outcome", "结果"),
+    "why.step.archive": ("archive", "存档"),
+    "why.step.links": ("linked from", "链接来源"),
+    "why.step.path": ("way there", "路径"),
+}  # fmt: skip
+
+WORDS = FRAME | NOW | HOSTS | ARCHIVE | URLS | MAP | SEARCH | WHY
 
 Say = Callable[..., str]
 
