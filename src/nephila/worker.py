@@ -140,7 +140,9 @@ def _builder(engine: str) -> tuple[Any, Build]:
 
     def build(packed: bytes, frontier: RemoteFrontier, slot: Slot) -> tuple[Any, int]:
         spec = msgspec.msgpack.decode(packed, type=WorkerSpec)
-        return build_engine(spec, frontier, slot), spec.config.connections
+        engine = build_engine(spec, frontier, slot)
+        frontier.on_robots = engine.permission.learn
+        return engine, spec.config.connections
 
     return ScopeSpec, build
 

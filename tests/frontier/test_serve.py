@@ -342,6 +342,29 @@ def test_what_waits_behind_slow_hosts_goes_to_a_worker_that_is_free():
     run(main())
 
 
+def test_robots_rules_that_came_with_a_lease_are_known_when_it_went_back_unseen():
+    """They come once: the next lease of the origin is without them."""
+
+    async def main():
+        leases = [lease(n, origin=f"http://{n}") for n in range(4)]
+        async with House(leases, connections=2) as house:
+            slow = house.hire()
+            known = dict[str, RobotsFile]()
+            slow.on_robots = known.__setitem__
+            await until(lambda: len(slow._queue) == 4)
+            for _ in range(2):
+                taken = await slow.take()
+                known[taken.origin] = taken.robots
+            await until(lambda: house.scheduler.returned)
+            house.scheduler.waiting.extend(lease(n, origin=f"http://{n}") for n in house.scheduler.returned)
+            await slow.settle(done(0))
+            await until(lambda: slow._queue)
+            again = await slow.take()
+            assert (again.id in house.scheduler.returned, again.robots, again.origin in known) == (True, None, True)
+
+    run(main())
+
+
 def test_leases_that_are_taken_one_by_one_stay():
     async def main():
         async with House([lease(n) for n in range(8)], connections=4) as house:

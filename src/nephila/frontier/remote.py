@@ -33,7 +33,7 @@ from nephila.frontier.frames import (
     Wire,
     to_worker,
 )
-from nephila.types import Lease, Request, Settlement
+from nephila.types import Lease, Request, RobotsFile, Settlement
 
 HOLD_S = 0.002
 """Longest wait of a settlement for company."""
@@ -55,13 +55,15 @@ class RemoteFrontier:
     """`ports.Frontier` over the inherited socket. Must be made on the running loop.
 
     `on_scope` (set by who builds the engine) is called with the decoded scope when a newer epoch arrives, before any
-    lease that came with it can be taken. `vanish` is what an end of file does: by default the process is gone at once.
+    lease that came with it can be taken; `on_robots` with each robots.txt that came with a lease which goes back unseen, for the
+    front takes it to be known here and does not send it again. `vanish` is what an end of file does: by default the process is gone at once.
     """
 
     def __init__(
         self, sock: socket.socket, *, scope_type: Any = Any, vanish: Callable[[int], object] = os._exit
     ) -> None:
         self.on_scope: Callable[[Any], None] = lambda scope: None
+        self.on_robots: Callable[[str, RobotsFile], None] = lambda origin, robots: None
         self._paced: deque[Lease] = deque()
         self._queue: deque[Lease] = deque()
         self._takers: deque[asyncio.Future[None]] = deque()
@@ -213,6 +215,9 @@ class RemoteFrontier:
         self._outstanding -= len(waiting)
         self._paced.clear()
         self._queue.clear()
+        for lease in waiting:
+            if lease.robots is not None:
+                self.on_robots(lease.origin, lease.robots)
         self._give_back(waiting)
 
     def _stop(self) -> None:
