@@ -188,7 +188,7 @@ def _get(server: Nginx, path: str) -> None:
     connection.close()
 
 
-@pytest.mark.parametrize(("site", "pages"), [("postgres", 1000), ("python", 500)])
+@pytest.mark.parametrize(("site", "pages"), [("postgres", 1000), pytest.param("python", 500, marks=pytest.mark.long)])
 def test_the_real_sites_are_served_whole(real_site: ServeSite, site: str, pages: int) -> None:
     server = real_site(site, 2)
     for mount in ("m1", "m2"):

@@ -12,6 +12,7 @@ import pytest
 from commands.stranger import Prompt
 
 from nephila.events import EVENTS
+from nephila.lock import JobLock
 from nephila.testing.certificates import Authority, server_side
 from nephila.testing.server import SiteServer
 from nephila.testing.sites import Answer, Site, table
@@ -29,6 +30,12 @@ def prompt(tmp_path: Path) -> Iterator[Prompt]:
         for line in log.read_text("utf-8").splitlines():
             _, event, *fields = [*json.loads(line).items()]
             assert (event[1], tuple(name for name, _ in fields)) == (event[1], EVENTS[event[1]].fields)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder in use is given up at once, not after 5 s, by what runs in this process."""
+    monkeypatch.setattr(JobLock.__init__, "__defaults__", (0.05,))
 
 
 @pytest.fixture

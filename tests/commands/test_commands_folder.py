@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from commands.stranger import (
 
 PAGES = 24
 root = os.geteuid() == 0
+long = partial(pytest.param, marks=pytest.mark.long)
 
 
 @pytest.fixture(scope="module")
@@ -93,11 +95,12 @@ def test_the_folder_of_another_crawl(prompt: Prompt, done: Path, site: SiteServe
     assert (done / "crawl.toml").read_bytes() == before
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_folder_in_use_names_the_process(prompt: Prompt, serve: Callable[..., SiteServer]) -> None:
     site = serve(chain(400))
     with prompt.start_crawl(site.url(), "-o", "job") as first:
         until(lambda: len(site.hits()) > 3, "some pages")
-        said = prompt.crawl(site.url(), "-o", "job")
+        said = prompt.crawl_here(site.url(), "-o", "job")
         one_line(said, USAGE, f"job is in use by process {first.pid}", "nephila stop job")
         assert first.alive
 
@@ -187,7 +190,7 @@ def test_a_full_disk_ends_with_6_and_loses_nothing(
     assert archive_text(prompt.cwd / "disk" / "job").count(b"WARC-Type: response") == 62
 
 
-@pytest.mark.parametrize("size", ["0", "8k", "64k", "128k", "200k"])
+@pytest.mark.parametrize("size", ["0", long("8k"), "64k", long("128k"), "200k"])
 def test_a_disk_that_was_full_before_the_first_page(
     size: str, prompt: Prompt, mount: Callable[..., Path], site: SiteServer
 ) -> None:

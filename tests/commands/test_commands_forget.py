@@ -114,6 +114,7 @@ def test_pages_that_repeat_one_that_goes_keep_their_content(
     assert not list((prompt.cwd / "copy").rglob(f"{gone}*"))
 
 
+@pytest.mark.usefixtures("impatient")
 def test_what_is_not_there_and_what_runs_is_said(job: Path, prompt: Prompt) -> None:
     for words, said in {
         ("job", "https://nowhere.test/"): "this job has no such address",

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable
 
 import pytest
-from commands.stranger import FINISHED, LIMIT, USAGE, Answer, Prompt, SiteServer, sites
+from commands.stranger import FINISHED, LIMIT, USAGE, Answer, Prompt, SiteServer, sites, until
 
 LINKS = {
     "/": ["/a/1", "/a/2", "/b/1", "/b/2", "/private/1"],
@@ -95,8 +95,7 @@ def test_a_robots_file_under_way_when_robots_are_given_up(prompt: Prompt, serve:
     robots = [Answer(b"", delay_s=20), Answer(b"")]
     site = serve({"/robots.txt": robots, "/": sites.page([], "start")})
     with prompt.start_crawl(site.url(), "-o", "job", config="drain_s = 0") as crawl:
-        while not site.hits():
-            assert crawl.alive
+        until(site.hits, "robots.txt is asked for")
         crawl.signal(2)
         assert crawl.wait().code == 4
     said = prompt.crawl("-o", "job", "--no-robots")

@@ -28,7 +28,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize(
     ("form", "workers"),
-    [("header", "1"), ("file", "0"), ("variable", "1"), ("whole header in a file", "0"), ("cookie", "0")],
+    [("header", "1"), ("file", "0"), ("variable", "0"), ("whole header in a file", "0"), ("cookie", "0")],
 )
 def test_a_secret_header_is_nowhere(form: str, workers: str, prompt: Prompt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_TOKEN", "s3cr3t")

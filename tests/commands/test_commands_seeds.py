@@ -74,13 +74,8 @@ def test_seeds_that_answer_no(prompt: Prompt, serve: Callable[..., SiteServer]) 
         f"{silent.url()} DENIED robots_unreachable": [silent.url()],
         "which is outside the scope (see --scope)": [site.url("/moved")],
     }
-    running = [
-        prompt.start_crawl(*args, "-o", f"job{n}", config="host_refusals_max = 50")
-        for n, args in enumerate(crawls.values())
-    ]
-    for sentence, crawl in zip(crawls, running, strict=True):
-        with crawl:
-            said = crawl.wait()
+    for n, (sentence, args) in enumerate(crawls.items()):
+        said = prompt.crawl_here(*args, "-o", f"job{n}", config="host_refusals_max = 50")
         assert said.code == NO_SEED, said.text
         assert sentence in said.out + said.err, said.text
     assert f"MOVED http://127.0.0.2:{elsewhere.port}/" in said.out

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from crash.compare import left
-from crash.run import FINISHED, FULL_SPEED, INTERRUPTED, LIMIT, NO_SEED, ONE_WORKER, finish, start
+from crash.run import FINISHED, FULL_SPEED, INTERRUPTED, LIMIT, NO_SEED, ONE_WORKER, finish, run_here, start
 
 from nephila.testing import sites
 from nephila.testing.server import SiteServer
@@ -46,28 +46,16 @@ def test_drained(tmp_path: Path) -> None:
     assert kept(tmp_path / "job") == 9
 
 
-def test_pages_are_limited_exactly(tmp_path: Path) -> None:
-    with SiteServer("synthetic:500,20,500", tmp_path / "log") as server:
-        finish(start(server.url(), tmp_path / "job", *ONE_WORKER, "--max-pages", "30"), LIMIT)
-        assert kept(tmp_path / "job") == 30
-        asked = len(server.hits())
-        assert asked <= 31  # never more leased than may be kept, and robots.txt
-        finish(start(server.url(), tmp_path / "job", *ONE_WORKER, "--max-pages", "30"), LIMIT)
-        assert len(server.hits()) == asked
-        finish(start(server.url(), tmp_path / "job", *ONE_WORKER, "--max-pages", "45"), LIMIT)
-    assert kept(tmp_path / "job") == 45
-
-
 def test_bytes_are_limited(tmp_path: Path) -> None:
     with SiteServer("synthetic:5000,20,1000", tmp_path / "log", delay_s=0.01) as server:
-        finish(start(server.url(), tmp_path / "job", *ONE_WORKER, "--max-bytes", "50000"), LIMIT)
+        run_here(server.url(), tmp_path / "job", *ONE_WORKER, "--max-bytes", "50000", code=LIMIT)
     assert 50 <= kept(tmp_path / "job") < 50 + 2 * 32 + 8
 
 
 def test_time_is_limited(tmp_path: Path) -> None:
     with SiteServer("synthetic:100000,20,500", tmp_path / "log", delay_s=0.05) as server:
         begun = time.monotonic()
-        ended = finish(start(server.url(), tmp_path / "job", *ONE_WORKER, "--max-time", "1"), LIMIT)
+        ended = run_here(server.url(), tmp_path / "job", *ONE_WORKER, "--max-time", "1", code=LIMIT)
         assert time.monotonic() - begun < 1 + END_S
     assert "max_time" in ended.out
 
@@ -107,7 +95,7 @@ def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
 def test_nobody_listens(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    finish(start(f"http://127.0.0.1:{port}/", tmp_path / "job", *ONE_WORKER, config=SHORT), NO_SEED, 20)
+    run_here(f"http://127.0.0.1:{port}/", tmp_path / "job", *ONE_WORKER, config=SHORT, code=NO_SEED)
     (why,) = {why for path, why in reasons(tmp_path / "job").items() if path == "/"}
     assert why[0] in ("UNREACHABLE", "DENIED")
     assert why[1] in ("connect.refused", "host_unreachable", "robots_unreachable")
@@ -115,7 +103,7 @@ def test_nobody_listens(tmp_path: Path) -> None:
 
 def test_robots_at_503_for_ever(tmp_path: Path) -> None:
     with SiteServer("robots503", tmp_path / "log") as server:
-        finish(start(server.url(), tmp_path / "job", *ONE_WORKER, config=SHORT), NO_SEED, 20)
+        run_here(server.url(), tmp_path / "job", *ONE_WORKER, config=SHORT, code=NO_SEED)
         assert {hit.path for hit in server.hits()} == {"/robots.txt"}
         assert len(server.hits()) == 2
     assert reasons(tmp_path / "job")["/"] == ("DENIED", "robots_unreachable")
@@ -123,14 +111,14 @@ def test_robots_at_503_for_ever(tmp_path: Path) -> None:
 
 def test_a_server_that_never_answers(tmp_path: Path) -> None:
     with SiteServer("silent", tmp_path / "log") as server:
-        finish(start(server.url(), tmp_path / "job", *ONE_WORKER, config=SHORT), NO_SEED, 20)
+        run_here(server.url(), tmp_path / "job", *ONE_WORKER, config=SHORT, code=NO_SEED)
     assert reasons(tmp_path / "job")["/"] == ("DENIED", "robots_unreachable")
 
 
 def test_a_page_that_never_comes(tmp_path: Path) -> None:
     tree = sites.tree()
     with SiteServer(lambda h, p, n: Answer(silent=True) if p == "/E" else tree(h, p, n), tmp_path / "log") as server:
-        finish(start(server.url(), tmp_path / "job", *ONE_WORKER, config=SHORT), FINISHED, 20)
+        run_here(server.url(), tmp_path / "job", *ONE_WORKER, config=SHORT)
         assert sum(hit.path == "/E" for hit in server.hits()) == 2
     assert reasons(tmp_path / "job")["/E"] == ("UNREACHABLE", "timeout.headers")
     assert kept(tmp_path / "job") == 6  # H and I hang on E

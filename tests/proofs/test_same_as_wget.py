@@ -27,7 +27,7 @@ WGET_ENDS = frozenset({0, 8})
 FILES_MIN = {"python": 500, "postgres": 1000}
 
 
-@pytest.mark.parametrize("site", ["python", "postgres"])
+@pytest.mark.parametrize("site", [pytest.param("python", marks=pytest.mark.long), "postgres"])
 def test_same_addresses_and_same_bytes_as_wget(site: str, real_site: ServeSite, tmp_path: Path) -> None:
     server = real_site(site)
     seed = f"{server.url}/m1/index.html"

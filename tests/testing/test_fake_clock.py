@@ -49,7 +49,9 @@ def test_timeouts_use_the_fake_time() -> None:
     assert clock.monotonic() == pytest.approx(START + 3600)
 
 
-def test_a_deadlock_names_who_waits() -> None:
+def test_a_deadlock_names_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nephila.testing.clock.PATIENCE_S", 0.1)  # threads of other tests are no hope
+
     async def waits_for_nothing() -> None:
         await asyncio.Event().wait()
 
