@@ -38,6 +38,7 @@ from nephila.frontier.local import LocalFrontier
 from nephila.frontier.scheduler import Scheduler
 from nephila.frontier.seen import ways
 from nephila.frontier.sqlite import SqliteStore
+from nephila.gauges import Gauges
 from nephila.hand import Hand, launch
 from nephila.lock import JobLock
 from nephila.plan import (
@@ -63,6 +64,7 @@ OWN_FILES, FILES_PER_CONNECTION = 40, 2
 STARTED = ("crawl.toml", "crawl.db", "crawl.db.at", "archive", "log.jsonl")
 """What a folder holds in which a crawl was started."""
 DOMAINS_SAID = 20
+GAUGE_S = 1.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -138,6 +140,13 @@ class Front:
             check(config)
         self._cookies = _given_cookies(config)
         self._log: events.Log | None = None
+        self._gauges = Gauges(
+            folder,
+            lambda: self._scheduler.gauge(),
+            lambda: self.config,
+            lambda: max(workers_of(self.config), 1) * self._connections,
+            lambda: [*self._crew.pids().values()] if self._crew else [],
+        )
         self._stops = 0
         self._crew: Crew | None = None
         self._local: asyncio.Task[None] | None = None
@@ -371,6 +380,7 @@ class Front:
                 self._lock.publish(path)
                 with self._signals(loop) if signals else contextlib.nullcontext():
                     watcher = loop.create_task(self._observe(observe, observe_s))
+                    gauger = loop.create_task(self._gauge())
                     try:
                         self._uploads = self._keeping.start(self._scheduler, loop)
                         await self._work(hired, engine, hooks)
@@ -380,6 +390,7 @@ class Front:
                         if self._uploads is not None:
                             self._uploads.close()
                         watcher.cancel()
+                        gauger.cancel()
                         self._directory.close()
         except DiskFull as error:
             failure = error
@@ -494,6 +505,11 @@ class Front:
             observe(self.status())
             await asyncio.sleep(observe_s)
 
+    async def _gauge(self) -> None:
+        while True:
+            self._gauges.sample()
+            await asyncio.sleep(GAUGE_S)
+
     # --- steering (the control socket and the terminal) --------------------------------------------------------------
 
     @contextmanager
@@ -526,7 +542,11 @@ class Front:
     def status(self) -> dict[str, Any]:
         archives = sum(1 for _ in (self.folder / "archive").iterdir()) + self._keeping.away
         workers = len(self._crew.pids()) if self._crew else 0
-        return self._scheduler.status() | {"workers": workers, "folder": str(self.folder), "archive_files": archives}
+        return (
+            self._scheduler.status()
+            | {"workers": workers, "folder": str(self.folder), "archive_files": archives}
+            | self._gauges.status()
+        )
 
     def pause(self) -> None:
         self._scheduler.pause()
@@ -590,6 +610,7 @@ class Front:
         name = {"worker_started": "worker.start", "worker_died": "worker.died"}.get(event, event)
         if self._log is not None:
             self._log.emit(name, **fields)
+        self._gauges.heard(name, fields)
         sentence = SENTENCES.get(name)
         if sentence is not None:
             self._say(sentence.format(**fields))

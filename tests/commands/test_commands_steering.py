@@ -82,6 +82,7 @@ def test_pause_resume_stop_and_status_of_a_running_crawl(prompt: Prompt, site: S
         until(lambda: status(prompt)["in_flight"] == 0, "nothing under way")
         asked = len(site.hits())
         assert status(prompt)["state"] == "paused"
+        until(lambda: "paused" in {one["what"] for one in status(prompt)["limited_by"]}, "it says what it waits for")
         assert prompt.here("resume", "job").out == "going on\n"
         some_pages(site)
         assert len(site.hits()) > asked

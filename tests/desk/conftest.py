@@ -40,6 +40,9 @@ def made_up_status(**other: Any) -> dict[str, Any]:
         "archive_files": 2,
         "traps": [],
         "changing": None,
+        "forecast": None,
+        "limited_by": [],
+        "warnings": [],
         "parked": [],
     } | other
 

@@ -91,6 +91,9 @@ def test_a_crawl_in_numbers(con: sqlite3.Connection) -> None:
         "archive_files": 2,
         "traps": [],
         "changing": None,
+        "forecast": None,
+        "limited_by": [],
+        "warnings": [],
         "parked": [{"origin": "https://parked.example", "until": NOW + 60}],
         "unknown": [],
     }

@@ -96,6 +96,11 @@ class Addresses:
             return found
         return Resolution((host.ip, *(address for address in found.addresses if address != host.ip)))
 
+    @property
+    def waiting(self) -> int:
+        """How many hosts wait for their names."""
+        return len(self._line) + self._asked
+
     def lost(self, host: Host) -> None:
         """Nothing listens where the host was said to be."""
         if self.directory is not None:

@@ -34,6 +34,7 @@ from nephila.frontier.books import Books, Ended
 from nephila.frontier.changing import Changing, Effect
 from nephila.frontier.cookies import Row as Cookie
 from nephila.frontier.ending import Ending
+from nephila.frontier.gauge import Gauge, gauge
 from nephila.frontier.host import Host
 from nephila.frontier.intake import Intake
 from nephila.frontier.judge import Judge
@@ -356,6 +357,10 @@ class Scheduler:
     def hosts(self, origins: list[str]) -> list[dict[str, Any]]:
         """What is known of these hosts as of now; those that sleep in the store, or were never met, are left out."""
         return hosts_report(self._books, self._manners, origins)
+
+    def gauge(self) -> Gauge:
+        """What tells when it will end and what holds it up; to be looked at about once a second."""
+        return gauge(self._books, self._ledger, self._manners, self._outage.network)
 
     def robots_for(self, origin: str) -> RobotsFile | None:
         """The rules of a host, if they are known."""

@@ -58,7 +58,7 @@ def snapshot(
     """The status of the job behind `con`. `running`: a front process holds the job.
 
     Keys: state, found, queued, in_flight, outcomes, reasons, bytes, seconds, pages_per_second, hosts, eta_seconds,
-    offline_since, proxies, workers, folder, archive_files, traps, changing, parked, unknown. What only a running front knows is 0 or None.
+    offline_since, proxies, workers, folder, archive_files, traps, changing, forecast, limited_by, warnings, parked, unknown. What only a running front knows is 0 or None.
     """
     now = time.time() if now is None else now
     meta = dict(con.execute("SELECT key, value FROM meta").fetchall())
@@ -93,6 +93,9 @@ def snapshot(
         "archive_files": con.execute("SELECT count(*) FROM archive").fetchone()[0],
         "traps": traps,
         "changing": None,
+        "forecast": None,
+        "limited_by": [],
+        "warnings": [],
         "parked": [{"origin": o, "until": t} for o, t in _ask(con, parked, "parked", unknown, now, PARKED_MAX)],
         "unknown": unknown,
     }
