@@ -206,8 +206,10 @@ def _crawl_in(folder: Path, config: Any, args: argparse.Namespace, retry: list[s
 
 def _window(args: argparse.Namespace, note: Callable[[str], object]) -> Callable[[Path], Any]:
     """What opens the window beside the crawl; its address is said even with --quiet."""
+    from nephila import ui
     from nephila.ui.beside import Beside
 
+    ui.token(None, os.environ)  # a wrong one is told now; the window takes it from there, too
     window = Beside(args.ui_port)
     sentence = f"the window is at {window.address}"
     say(sentence, 0) if args.quiet else note(sentence)
@@ -329,20 +331,22 @@ def _serve(args: argparse.Namespace) -> int:
         source = job.source(args.dir, args.access)
     title = (args.dir or args.archives[0]).resolve().name
 
-    def tell(address: str) -> None:
-        conclude(args.json, {"address": address}, [f"Open {address} (Ctrl-C ends it)"])
+    def tell(address: str, token: str) -> None:
+        origin = address.partition("/#")[0]
+        value = {"address": address, "api": f"{origin}/api/v1", "metrics": f"{origin}/metrics", "token": token}
+        conclude(args.json, value, [f"Open {address} (Ctrl-C ends it)"])
 
-    ui.run(source, title, args.port, tell, args.dir)
+    ui.run(source, title, args.port, tell, args.dir, ui.token(args.token_file, os.environ))
     return 0
 
 
 def beside(folder: str, descriptor: str) -> None:
     """The process of `crawl --ui`; see `ui.beside`, which starts it."""
-    from nephila import job
+    from nephila import job, ui
     from nephila.ui import serve
 
-    place = Path(folder)
-    serve.run_beside(job.source(place), place.resolve().name, place, int(descriptor))
+    place, token = Path(folder), ui.token(None, os.environ)
+    serve.run_beside(job.source(place), place.resolve().name, place, int(descriptor), token)
 
 
 def _search(args: argparse.Namespace) -> int:

@@ -217,13 +217,19 @@ def build_export() -> argparse.ArgumentParser:
 def build_serve() -> argparse.ArgumentParser:
     parser = Parser(
         "serve",
-        "DIR|--from FILE [--port N] [--with NAME]",
+        "DIR|--from FILE [--port N] [--with NAME] [--token-file FILE]",
         "Show what was crawled in a browser on this machine: any kept page at any time, also while the crawl runs.",
         "examples:\n  nephila serve example.com\n  nephila serve --from theirs.wacz --port 8080",
     )
     _add_source(parser)
     parser.add_argument(
         "--port", metavar="N", type=int, default=0, help="port on 127.0.0.1 (default: any that is free)"
+    )
+    parser.add_argument(
+        "--token-file",
+        metavar="FILE",
+        type=Path,
+        help="the token that programs send (docs/api.md); a file that is not there is made with a new one",
     )
     _add_json(parser)
     return parser

@@ -166,7 +166,9 @@ def job(monkeypatch: pytest.MonkeyPatch) -> FakeJob:
     module.VIEWS, module.VIEW_OPTIONS = registry.VIEWS, registry.OPTIONS  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "nephila.job", module)
     monkeypatch.setattr(nephila, "job", module, raising=False)
-    monkeypatch.setattr(ui, "run", lambda source, title, port, tell, folder: tell("http://127.0.0.1:1/"))
+    monkeypatch.setattr(
+        ui, "run", lambda source, title, port, tell, folder, token: tell("http://127.0.0.1:1/#token=x", "y")
+    )
     for name in list(os.environ):
         if name.startswith("NEPHILA_"):
             monkeypatch.delenv(name)

@@ -89,7 +89,7 @@ def test_archives_of_others_are_shown_too(job: Any, monkeypatch: pytest.MonkeyPa
     (theirs,) = (job.folder / "archive").iterdir()
     shown = []
 
-    def run(source: Any, title: str, port: int, tell: Any, folder: Any) -> None:
+    def run(source: Any, title: str, port: int, tell: Any, folder: Any, token: str) -> None:
         with Library(source) as library:
             browser = Browser(Server(library, title, PORT, None))
             browser.enter()

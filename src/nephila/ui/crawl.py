@@ -66,7 +66,8 @@ class Crawl:
             return self._status
 
     async def tell(self, request: dict[str, Any], timeout_s: float = TOLD_S_MAX) -> dict[str, Any] | None:
-        """A request to the front process. None: no crawl runs. A crawl that does not answer in time is an answer with `error`."""
+        """A request to the front process. None: no crawl runs. A crawl that does not answer in time is an answer with `error`
+        and `late`."""
         self._asked = float("-inf") if request["verb"] != "status" else self._asked
         return await asyncio.get_running_loop().run_in_executor(self._orders, _told, self.folder, request, timeout_s)
 
@@ -96,4 +97,4 @@ def _told(folder: Path, request: dict[str, Any], timeout_s: float) -> dict[str, 
     try:
         return control.ask(folder, request, timeout_s)
     except TimeoutError:
-        return {"error": f"the crawl does not answer within {timeout_s:g} s"}
+        return {"error": f"the crawl does not answer within {timeout_s:g} s", "late": True}

@@ -53,21 +53,27 @@ def run(
     source: AbstractContextManager[Source],
     title: str,
     port: int,
-    tell: Callable[[str], object],
+    tell: Callable[[str, str], object],
     folder: Path | None = None,
+    token: str = "",
 ) -> None:
-    """Serve until interrupted. `tell` is given the address; `folder`: of the crawl, None for archives of others. Raises ConfigError
-    when the port is taken."""
-    with listening(port, "--port") as listener, _served(source, title, listener, folder) as (server, http):
-        tell(server.address())
+    """Serve until interrupted. `tell` is given the address and the token that programs bring (`token`, or one made now); `folder`: of the
+    crawl, None for archives of others. Raises ConfigError when the port is taken."""
+    with listening(port, "--port") as listener, _served(source, title, listener, folder, token) as (server, http):
+        tell(server.address(), server.gate.token)
         with contextlib.suppress(KeyboardInterrupt):
             http.run(sockets=[listener])
 
 
-def run_beside(source: AbstractContextManager[Source], title: str, folder: Path, descriptor: int) -> None:
+def run_beside(
+    source: AbstractContextManager[Source], title: str, folder: Path, descriptor: int, token: str = ""
+) -> None:
     """The window of a running crawl, which has made the socket; it ends with standard input, whose first line is a token."""
     os.nice(NICE)
-    with socket.socket(fileno=descriptor) as listener, _served(source, title, listener, folder) as (server, http):
+    with (
+        socket.socket(fileno=descriptor) as listener,
+        _served(source, title, listener, folder, token) as (server, http),
+    ):
         server.gate.expect(sys.stdin.readline().strip())
         threading.Thread(target=_end_with_input, args=(server.desk, http), daemon=True).start()
         http.run(sockets=[listener])
@@ -75,10 +81,10 @@ def run_beside(source: AbstractContextManager[Source], title: str, folder: Path,
 
 @contextmanager
 def _served(
-    source: AbstractContextManager[Source], title: str, listener: socket.socket, folder: Path | None
+    source: AbstractContextManager[Source], title: str, listener: socket.socket, folder: Path | None, token: str
 ) -> Iterator[tuple[Server, uvicorn.Server]]:
     with Library(source) as library, Crawl(folder) if folder else contextlib.nullcontext() as crawl:
-        server = Server(library, title, listener.getsockname()[1], crawl)
+        server = Server(library, title, listener.getsockname()[1], crawl, token)
         config = uvicorn.Config(
             server,
             http="h11",
@@ -109,12 +115,12 @@ def _end_with_input(desk: Desk, http: uvicorn.Server) -> None:
 class Server:
     """An ASGI application. `address()` makes one to open, once."""
 
-    def __init__(self, library: Library, title: str, port: int, crawl: Crawl | None = None) -> None:
+    def __init__(self, library: Library, title: str, port: int, crawl: Crawl | None = None, token: str = "") -> None:
         origin = f"http://{HOST}:{port}"
         archive = Archive(library, origin, port)
         self.desk = Desk(title, library, crawl, archive.boot, self.address)
         app = Starlette(routes=window.routes(self.desk), exception_handlers={Damaged: damaged})
-        self.gate = Gate(app, origin, self._stranger)
+        self.gate = Gate(app, origin, self._stranger, token)
         self._apps: dict[str, ASGIApp] = {f"{HOST}:{port}": self.gate, archive.host: archive.app}
         self._headers = {
             f"{HOST}:{port}": _ALWAYS

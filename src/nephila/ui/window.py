@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from starlette.routing import BaseRoute
 
-from nephila.ui import frame, hosts, now, replay, search, sitemap, urls, why
+from nephila.ui import api, frame, hosts, now, replay, search, sitemap, urls, why
 from nephila.ui.desk import Desk
 
 
@@ -47,4 +47,4 @@ PAGES = (
 def routes(desk: Desk) -> list[BaseRoute]:
     """All of the desk's. Fills the navigation."""
     desk.pages = tuple(page for page in PAGES if desk.crawl or not page.of_crawl)
-    return [*frame.routes(desk), *(route for page in desk.pages for route in page.routes(desk))]
+    return [*frame.routes(desk), *api.routes(desk), *(route for page in desk.pages for route in page.routes(desk))]
