@@ -77,6 +77,16 @@ def database(folder: Path) -> Path:
     return Path(pointer.read_text().strip()) / "crawl.db" if pointer.exists() else folder / "crawl.db"
 
 
+def visits_back(latest: str, most: int | None = None) -> str:
+    """The head of a query: table `back` (id) of the visits that `latest` selects and of all before them of the same URLs.
+
+    `latest`: a SELECT of url.visit, 0 where there is none. `most`: how many visits in all.
+    """
+    end = "" if most is None else f" LIMIT {most}"
+    return f"""WITH RECURSIVE back (id) AS ({latest} UNION ALL
+  SELECT w.before FROM back JOIN visit w ON w.id = back.id WHERE w.before > 0{end})"""
+
+
 def reader(folder: Path) -> sqlite3.Connection:
     """A read-only connection to the job in `folder`. Raises JobError when there is none, Damaged when it is not readable."""
     path = database(folder)

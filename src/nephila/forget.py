@@ -95,12 +95,9 @@ def _chosen(store: SqliteStore, what: str) -> tuple[dict[int, str], bool]:
     return dict(rows), exact
 
 
-_VISITS = """
-WITH RECURSIVE of (id) AS (
-  SELECT visit FROM url WHERE id = ? AND visit > 0
-  UNION ALL SELECT v.before FROM of JOIN visit v ON v.id = of.id WHERE v.before > 0)
+_VISITS = f"""{db.visits_back("SELECT visit FROM url WHERE id = ?")}
 SELECT v.id, v.url, v.digest, v.offset, v.length, coalesce(a.file, '')
-FROM of JOIN visit v ON v.id = of.id LEFT JOIN archive a ON a.id = v.file
+FROM back JOIN visit v ON v.id = back.id LEFT JOIN archive a ON a.id = v.file
 """
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 import ssl
-import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,28 +12,18 @@ from typing import Any
 
 from nephila.config import Config
 from nephila.fetch.client import Client
+from nephila.testing.wire import Wire
 from nephila.types import Lease, Request
 
 Script = bytes | Callable[["Talk"], Awaitable[None]]
 
 
-class Talk:
+class Talk(Wire):
     """One request being answered."""
 
     def __init__(self, web: Web, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
-        self.web, self.reader, self.writer, self.head = web, reader, writer, head
-
-    async def say(self, data: bytes) -> None:
-        self.writer.write(data)
-        await self.writer.drain()
-
-    def hang_up(self) -> None:
-        self.writer.close()
-
-    def reset(self) -> None:
-        sock: Any = self.writer.get_extra_info("socket")
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.writer.transport.abort()
+        super().__init__(reader, writer)
+        self.web, self.head = web, head
 
 
 class Web:

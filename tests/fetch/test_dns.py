@@ -125,9 +125,17 @@ def test_a_name_that_is_known_does_not_wait_behind_silent_servers() -> None:
     run(work())
 
 
+def kept_waiting_s() -> float:
+    """How long this thread was ready to run and something else ran (proc_pid_schedstat); 0.0 where nobody counts that."""
+    try:
+        return int(Path("/proc/thread-self/schedstat").read_text().split()[1]) / 1e9
+    except OSError:
+        return 0.0
+
+
 @pytest.mark.long
 def test_hanging_look_ups_do_not_block_the_loop() -> None:
-    """The best of three seconds: another program may take the processor, a blocked loop stays blocked."""
+    """The best of three seconds, without the time in which other programs had the processor: a blocked loop stays blocked."""
 
     async def longest_wait(resolver: Resolver) -> float:
         memory = Names(Config(dns_lookups=200, dns_per_second=0), SystemClock(), resolver)
@@ -135,8 +143,9 @@ def test_hanging_look_ups_do_not_block_the_loop() -> None:
         await asyncio.sleep(0)
         longest, ends = 0.0, time.monotonic() + 1.0
         while (before := time.monotonic()) < ends:
+            away_s = kept_waiting_s()
             await asyncio.sleep(0.001)
-            longest = max(longest, time.monotonic() - before)
+            longest = max(longest, time.monotonic() - before - (kept_waiting_s() - away_s))
         memory.close()
         await asyncio.gather(*slow, return_exceptions=True)
         return longest

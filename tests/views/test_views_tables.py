@@ -139,7 +139,7 @@ def test_mistakes_are_told(job: Any, tmp_path: Path) -> None:
         registry.export("mirror", job.folder, "", job.decode, chosen={"every": True})
     with pytest.raises(ConfigError, match="not -"):
         registry.export("mirror", job.folder, "-", job.decode)
-    with pytest.raises(JobError, match="not a crawl"):
+    with pytest.raises(JobError, match="there is no folder"):
         registry.export("jsonl", tmp_path / "none", "", job.decode)
     (tmp_path / "link").symlink_to(tmp_path / "x")
     with pytest.raises(ConfigError, match="symbolic link"):

@@ -6,6 +6,7 @@ import time
 
 import msgspec
 
+from nephila import db
 from nephila.look import known
 from nephila.look.look import LOOK_S, Look, parts
 from nephila.look.urls import Row, rows
@@ -88,13 +89,13 @@ def address(look: Look, id: int) -> Address | None:
     if not found:
         return None
     fp, parent, visit = look.rows("SELECT fp, parent, visit FROM url WHERE id = ?", id)[0]
-    visits = [Seen(*row) for row in look.rows(_VISITS, visit, VISITS_MAX)] if visit else []
+    visits = [Seen(*row) for row in look.rows(_VISITS, visit)] if visit else []
     attempts = [Attempt(*row) for row in look.rows(_ATTEMPTS, id, ATTEMPTS_MAX)]
     above = next(iter(rows(look, [parent])), None) if parent else None
     return Address(found[0], fp, above, [seen for seen in visits if look.may_see(seen.access)], attempts)
 
 
-_VISITS = """WITH RECURSIVE back (id) AS (SELECT ? UNION ALL SELECT w.before FROM back JOIN visit w ON w.id = back.id WHERE w.before > 0 LIMIT ?)
+_VISITS = f"""{db.visits_back("SELECT ?", VISITS_MAX)}
   SELECT v.id, v.round, v.started, v.outcome, v.reason, v.status, v.protocol, v.ip, v.media_type, v.charset, v.bytes, v.ms, v.digest,
     v.truncated, v.access, v.same_as, v.moved_to, v.title, v.language, coalesce(a.file, '') AS file, v.offset, v.length,
     coalesce(length(l.targets) / 8, 0) AS links

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from nephila import db
 from nephila.types import UNVERIFIED
 
 ASK_SECONDS_MAX = 2.0
@@ -29,11 +30,8 @@ SELECT 'OK', '', count(*), sum(bytes) FROM visit WHERE outcome = 'OK' AND reason
 UNION ALL
 SELECT outcome, reason, count(*), sum(bytes) FROM visit WHERE outcome != 'OK' OR reason != '' GROUP BY outcome, reason
 """
-_ROBOTS = """
-WITH RECURSIVE asked (id) AS (
-  SELECT visit FROM url WHERE kind = 'robots' AND visit > 0
-  UNION ALL SELECT v.before FROM asked JOIN visit AS v ON v.id = asked.id WHERE v.before > 0)
-SELECT v.outcome, v.reason, -count(*), 0 FROM asked JOIN visit AS v ON v.id = asked.id GROUP BY v.outcome, v.reason
+_ROBOTS = f"""{db.visits_back("SELECT visit FROM url WHERE kind = 'robots'")}
+SELECT v.outcome, v.reason, -count(*), 0 FROM back JOIN visit AS v ON v.id = back.id GROUP BY v.outcome, v.reason
 """
 _FOUND = "SELECT count(*) FROM url WHERE state IN ('queued', 'done') AND kind != 'robots'"
 # The literal 'queued' is what lets SQLite use the partial index of the queue.

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nephila import db
 from nephila.views.source import BATCH, Source
 
 Row = tuple[Any, ...]
@@ -43,13 +44,12 @@ SELECT u.fp, v.round, u.url, v.access, coalesce(length(l.targets) / 8, 0) AS lin
 FROM visit v JOIN url u ON u.id = v.url LEFT JOIN link l ON l.visit = v.id
 WHERE {{where}} ORDER BY v.id LIMIT {BATCH}
 """
-_CHAIN = """WITH RECURSIVE chain (id) AS (SELECT visit FROM url WHERE id IN (SELECT value FROM json_each(?))
-  UNION ALL SELECT w.before FROM chain JOIN visit w ON w.id = chain.id WHERE w.before > 0) SELECT id FROM chain"""
 _HOSTS = """
 SELECT origin, ip, pages, bytes, robots_state, robots_status, robots_fetched, nullif(crawl_delay, -1), verdict, id
 FROM host WHERE {where} ORDER BY id LIMIT """ + str(BATCH)
 _ANY = (1 << 63) - 1
 _THESE = "IN (SELECT value FROM json_each(?))"
+_CHAIN = f"{db.visits_back(f'SELECT visit FROM url WHERE id {_THESE}')} SELECT id FROM back"
 _STARTED, _ROBOTS_FETCHED = 4, 6
 _VISIT_WIDTH, _HOST_WIDTH, _PAGE_WIDTH = 25, 9, 10
 

@@ -134,8 +134,7 @@ class Source:
 
     def history(self, url_id: int) -> list[Kept]:
         """The last 1,000 visits of a URL, earliest first."""
-        query = f"""WITH RECURSIVE back (id) AS (SELECT visit FROM url WHERE id = ? UNION ALL
-            SELECT w.before FROM back JOIN visit w ON w.id = back.id WHERE w.before > 0 LIMIT 1000)
+        query = f"""{db.visits_back("SELECT visit FROM url WHERE id = ?", 1000)}
           SELECT {_COLUMNS} FROM back JOIN visit v ON v.id = back.id JOIN url u ON u.id = v.url {_ALSO}
           WHERE u.url != '' ORDER BY v.id"""
         return list(self._seen(self.rows(query, url_id)))

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-import socket
 import ssl
-import struct
 import time
 from collections import Counter
 from typing import Any
@@ -23,6 +21,7 @@ from nephila.testing.torture.cases import Case, Route, case
 from nephila.testing.torture.rows import ROWS
 from nephila.testing.torture.secure import SecureWriter
 from nephila.testing.web.server import listen
+from nephila.testing.wire import Wire
 
 SENT_MAX = 4 << 20
 """Bytes remembered of each answer, to be compared with the archive."""
@@ -57,11 +56,12 @@ class Hit(msgspec.Struct, frozen=True):
     head: bytes
 
 
-class Talk:
+class Talk(Wire):
     """One request being answered, or with a `raw` case one connection. `n`: how often this path was asked, this time included."""
 
     def __init__(self, server: TortureServer, place: Place, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
-        self.server, self.place, self.reader, self.writer = server, place, reader, writer
+        super().__init__(reader, writer)
+        self.server, self.place = server, place
         self.head = self.body = b""
         self.method = self.path = ""
         self.n = 0
@@ -70,8 +70,7 @@ class Talk:
 
     async def say(self, data: bytes) -> None:
         self.sent += data[: max(0, SENT_MAX - len(self.sent))]
-        self.writer.write(data)
-        await self.writer.drain()
+        await super().say(data)
 
     async def drip(self, data: bytes, every_s: float) -> None:
         """A byte at a time."""
@@ -81,16 +80,6 @@ class Talk:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
-
-    def hang_up(self) -> None:
-        """End of file, after what was said."""
-        self.writer.close()
-
-    def reset(self) -> None:
-        """RST in place of an end of file."""
-        sock: Any = self.writer.get_extra_info("socket")
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.writer.transport.abort()
 
     async def start_tls(self, context: ssl.SSLContext) -> ssl.SSLObject:
         """From here on over TLS. Raises SSLError or EOFError when the client will not."""
