@@ -30,7 +30,7 @@ SEED = 7
 
 
 class FakeCrawl:
-    """One run of a crawl of `web` under `clock`, over `store`. Nothing is archived.
+    """One run of a crawl of `web` under `clock`, over `store`. Nothing is archived, unless the job has a `folder`.
 
     `digests`: visits tell, as an archive does, which page had the same body before.
 
@@ -49,8 +49,10 @@ class FakeCrawl:
         seed: int = 1,
         digests: bool = False,
         directory: Directory | None = None,
+        folder: Path | None = None,
     ) -> None:
         self.web, self.clock, self.config, self.store, self._hooks = web, clock, config, store, hooks
+        self._folder = folder
         self._bodies: dict[bytes, int] | None = {} if digests else None
         self.notes: list[tuple[str, dict[str, Any]]] = []
         self.seeds = requests_of(config)
@@ -76,9 +78,12 @@ class FakeCrawl:
         loop = asyncio.get_running_loop()
         self.scheduler.attach(loop.call_later)
         frontier = _Watched(self.scheduler, until)
-        spec = WorkerSpec("/nonexistent", "fake", 0, 1, self.config, self.scheduler.scope, SEED, [])
+        spec = WorkerSpec(
+            str(self._folder or "/nonexistent"), "fake", 0, 1, self.config, self.scheduler.scope, SEED, []
+        )
         engine = build_engine(spec, frontier, hooks=self._hooks, fetch=self.web)
-        engine.keep = self._keep
+        if self._folder is None:
+            engine.keep = self._keep
         engine.effort.passed_s = engine.effort.worked_s = lambda: 0.0
         self.tell(engine)
         self.scheduler.put(self.seeds)
@@ -89,6 +94,7 @@ class FakeCrawl:
             await asyncio.gather(work, return_exceptions=True)
             return None
         await work
+        await engine.close()
         await self.scheduler.flush()
         self.scheduler.close()
         return self.scheduler.ended

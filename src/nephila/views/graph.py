@@ -20,6 +20,7 @@ from nephila.errors import ConfigError, Damaged
 from nephila.url.key import Fingerprints
 from nephila.views import csvfiles, reading, spool
 from nephila.views.columns import shaped
+from nephila.views.edges import BIAS, linking
 from nephila.views.folder import Folder
 from nephila.views.registry import Order
 from nephila.views.replaced import replaced
@@ -29,7 +30,6 @@ FORMS = ("csv", "graphml", "parquet")
 HOPS_MAX = 10
 """Redirects in a row that `--contract` follows."""
 ANCHOR_CHARS = 500
-_BIAS = 1 << 63
 _UNFIT_IS = "\ufffd"
 _UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -37,14 +37,6 @@ _NODES = f"""SELECT u.id, u.fp, u.url, u.state, u.depth, coalesce(v.outcome, '')
   coalesce(v.title, '') AS title, coalesce(v.access, w.access, '') AS access
   FROM url u LEFT JOIN visit v ON v.id = u.visit LEFT JOIN url p ON p.id = u.parent LEFT JOIN visit w ON w.id = p.visit
   WHERE u.id > ? AND u.url != '' AND u.kind NOT IN ('robots', 'login') ORDER BY u.id LIMIT {BATCH}"""
-_LINKS = f"""WITH RECURSIVE back (id, first) AS (
-    SELECT u.id, u.visit FROM url u WHERE u.id IN (SELECT id FROM url WHERE id > ? AND visit > 0 ORDER BY id LIMIT {BATCH})
-    UNION ALL SELECT b.id, v.before FROM back b JOIN visit v ON v.id = b.first WHERE v.outcome NOT IN ('OK', 'MOVED')
-      OR (v.same_as = v.url AND NOT EXISTS (SELECT 1 FROM link WHERE visit = v.id)))
-  SELECT u.id, u.fp, v.outcome, v.access, coalesce(l.flat, 0) AS flat, coalesce(l.targets, x'') AS targets
-  FROM back b JOIN url u ON u.id = b.id JOIN visit v ON v.id = b.first LEFT JOIN link l ON l.visit = v.id
-  WHERE v.outcome IN ('OK', 'MOVED') ORDER BY u.id, v.id"""
-"""Back to the first good answer whose links were read: a repeated one of a foreign archive has none of its own."""
 
 
 class Edge(NamedTuple):
@@ -95,12 +87,7 @@ class _Graph:
 
     def _linking(self) -> Iterator[tuple[Any, Any]]:
         """(row, its targets as fingerprints of the database) of every page that may be seen."""
-        at = 0
-        while ids := self._source.rows(f"SELECT id FROM url WHERE id > ? AND visit > 0 ORDER BY id LIMIT {BATCH}", at):
-            for row in self._source.rows(_LINKS, at):
-                if self._known(row["fp"]) and self._source.may_see(row["access"]):
-                    yield row, (np.frombuffer(row["targets"], np.uint64) ^ np.uint64(_BIAS)).view(np.int64)
-            at = ids[-1]["id"]
+        return ((row, targets) for row, targets in linking(self._source) if self._known(row["fp"]))
 
     def _contracted(self) -> dict[int, int]:
         """Fingerprint of what moved → that of where it leads in the end; a ring of redirects stays as it is."""
@@ -151,7 +138,7 @@ class _Graph:
         yield from (edge for edge in self.edges() if edge.kind == "redirect")
         self.beyond = 0
         for kept in self._source.pages():
-            fp = print_of(kept.url) - _BIAS
+            fp = print_of(kept.url) - BIAS
             if fp in self._moved or not self._known(fp):
                 continue
             try:
@@ -159,7 +146,7 @@ class _Graph:
             except Damaged:
                 continue
             for link in links:
-                target = print_of(link.url) - _BIAS if link.url else 0
+                target = print_of(link.url) - BIAS if link.url else 0
                 end = self._moved.get(target, target)
                 if not link.url or not self._known(end):
                     self.beyond += 1

@@ -69,6 +69,7 @@ OPTIONS = {
         "processes that write (default: one per processor when there is work for them; 0: this one)", "N"
     ),
     "every": Option("every address that was met, with its state and its last outcome"),
+    "language": Option("the language in which a report opens: en (default) or zh", "LANGUAGE"),
     "with_noindex": Option("take in pages that ask not to be indexed or kept for others (noindex, noarchive)"),
 }
 
@@ -97,6 +98,12 @@ VIEWS = {
         "graph",
         "addresses and the links between them",
         takes=("form", "anchors", "scores", "contract", "safe_cells"),
+    ),
+    "report": View(
+        "nephila.views.report.view:export",
+        "report",
+        "what is wrong with the site, to show and to mend",
+        takes=("language",),
     ),
     "search": View("nephila.views.index:export", "search", "the index that nephila search asks"),
     "tianwang": View(
