@@ -41,7 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     "engine": {"verdict"},
     "store": set(),
     "views": PURE | {"archive", "db", "events", "store", "verdict"},
-    "explain": PURE | {"archive", "db", "display", "events", "settings", "values", "views", "wanted"},
+    "explain": PURE | {"archive", "db", "display", "events", "look", "settings", "values", "views", "wanted"},
     "stats": PURE | {"archive", "db", "events"},
     "look": {"db", "stats"},
     "lock": set(),

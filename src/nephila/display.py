@@ -292,7 +292,7 @@ def explained(answer: dict[str, Any]) -> list[str]:
         lines += ["", *(f"  {step['name']:<8} {step['text']}" for step in answer["steps"])]
     if answer["would"]:
         lines += ["", *(f"  {would['sentence']}" for would in answer["would"])]
-    return lines
+    return lines + _unasked(answer)
 
 
 def refused(answer: dict[str, Any]) -> list[str]:
@@ -304,7 +304,11 @@ def refused(answer: dict[str, Any]) -> list[str]:
         lines += [f"{rule['count']:>10,}  {rule['rule']}{also}", f"            {rule['sentence']}"]
         lines += [f"              {url}" for url in rule["examples"]]
     lines = lines or ["nothing was refused"]
-    return lines + ([f"not counted in time: {', '.join(answer['unknown'])}"] if answer["unknown"] else [])
+    return lines + _unasked(answer)
+
+
+def _unasked(answer: dict[str, Any]) -> list[str]:
+    return ["", f"not known in time: {', '.join(answer['unknown'])}"] if answer["unknown"] else []
 
 
 def _marked(text: str, marks: list[tuple[int, int]], on: str, off: str) -> str:

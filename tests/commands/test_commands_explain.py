@@ -7,7 +7,7 @@ import shlex
 from typing import Any
 
 import pytest
-from commands.stranger import FINISHED, LIMIT, USAGE, Prompt, sites
+from commands.stranger import FINISHED, LIMIT, USAGE, Prompt, sites, until
 from commands.test_commands_members import PASSWORD, guarded
 
 from nephila.testing.server import SiteServer
@@ -164,3 +164,24 @@ def test_logging_out_and_what_was_taken_down(site: SiteServer, prompt: Prompt) -
     assert (answer["verdict"], answer["rule"]) == ("failed", "forgotten")
     assert "it was taken down" in answer["sentence"]
     assert "s3cret" not in json.dumps(answer)
+
+
+@pytest.mark.long
+def test_while_it_runs_paused_and_killed(serve: Any, prompt: Prompt) -> None:
+    """The same address waits for its turn, for a resume, and for the same command. Nothing is locked by asking."""
+    pages = {"/": sites.page([f"/{n}" for n in range(200)], "start")}
+    slow: SiteServer = serve(pages | {f"/{n}": sites.page([], "x") for n in range(200)}, delay_s=0.05)
+    with prompt.start_crawl(slow.url(), "-o", "job", "--connections", "1", "--workers", "1") as running:
+        until(lambda: len(slow.hits()) > 10, "ten requests")
+        answer = ask(prompt, slow.url("/199"))
+        assert (answer["verdict"], answer["sentence"]) == ("waiting", "It is not there yet: it waits for its turn.")
+        assert step(answer, "queue")["facts"]["ahead"] > 50
+        assert prompt.here("pause", "job").code == 0
+        until(lambda: "the crawl is paused" in ask(prompt, slow.url("/199"))["sentence"], "the pause in the database")
+        assert prompt.here("resume", "job").code == 0
+        asked = len(slow.hits())
+        until(lambda: len(slow.hits()) > asked, "one more request")
+        running.kill()
+    assert "the crawl was stopped while it waited" in ask(prompt, slow.url("/199"))["sentence"]
+    assert prompt.crawl_here("-o", "job").code == FINISHED
+    assert ask(prompt, slow.url("/199"))["verdict"] == "kept"

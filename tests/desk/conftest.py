@@ -127,7 +127,11 @@ class FakeJob:
         if refused:
             rule = {"rule": f"a{self.text}", "sentence": "", "count": 2, "stored": 1, "examples": [f"b{self.text}"]}
             return {"rules": [rule], "unknown": [f"c{self.text}"]}
-        return facts | {"steps": [{"name": "rule", "text": f"b{self.text}"}], "would": [{"sentence": f"c{self.text}"}]}
+        return facts | {
+            "steps": [{"name": "rule", "text": f"b{self.text}"}],
+            "would": [{"sentence": f"c{self.text}"}],
+            "unknown": [],
+        }
 
     def forget(self, folder: Path, what: str, reason: str, really: Any) -> Forgotten | None:
         self._trouble()

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from nephila import resume, settings
+from nephila.changes import are_rules
 from nephila.config import Config
 from nephila.explain import Explanation, explain
 from nephila.fetch.decode import decode
@@ -17,7 +18,6 @@ from nephila.testing.clock import FakeClock
 from nephila.testing.crawls import SEED, FakeCrawl
 from nephila.testing.fakeweb import FakeWeb
 from nephila.views.source import Source
-from nephila.wanted import requests_of, scope_of
 
 Web = Callable[[FakeWeb], None]
 Until = Callable[[FakeCrawl], bool]
@@ -38,10 +38,13 @@ class Made:
         self._fill(web)
         store = SqliteStore(self.folder / "crawl.db", order_name=config.order, max_depth=config.max_depth)
         store.set_meta({"fingerprint_key": str(SEED)})
-        if (self.folder / "crawl.toml").exists():
-            list(resume.apply(store, config, self.config, scope_of(config, requests_of(config)), list(retry)))
+        again = (self.folder / "crawl.toml").exists()
+        if again:
+            list(resume.apply(store, config, self.config, list(retry)))
         settings.write(config, self.folder / "crawl.toml")
         crawl = FakeCrawl(web, self.clock, config, store, digests=True)
+        if again and are_rules(self.config, config):
+            crawl.scheduler.change(config, crawl.scheduler.scope, lambda effect: None)
         if crawl.run(until and (lambda scheduler: until(crawl))) is None:
             store.close()  # left as a kill leaves it
         return web

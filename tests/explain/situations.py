@@ -236,7 +236,7 @@ TABLE = [
     Situation("killed", "killed", f"{A}/p4", "waiting", "", "the crawl was stopped while it waited", [], ("queue", "of its host before it, due now")),
     Situation("to be retried", "retrying", f"{A}/p0", "waiting", "", "it failed (1 of 4 tries) and is due again on", [], ("attempt", "tried again after")),
     Situation("dropped", "dropped", f"{A}/p4", "dropped", "dropped", "you dropped its host", []),
-    Situation("host paused", "host paused", f"{A}/p4", "waiting", "", "is not asked (you paused it)", []),
+    Situation("host paused", "host paused", f"{A}/p4", "waiting", "", "is not asked (you paused it; nephila host host paused a.test resume lets it go on)", []),
     Situation("paused", "paused", f"{A}/p4", "waiting", "", "the crawl is paused, and nephila resume", []),
     Situation("other folder", "prefix", f"{A}/blog/", "refused", "scope.prefix", "stays below the folders", None),
     Situation("other site", "site", "http://a.example/docs/", "refused", "scope.site", "a.example belongs to none of them", [{"scope": "name"}, {"scope": "any"}, {"seeds": [f"{A}/docs/", "http://a.example/docs/"]}]),

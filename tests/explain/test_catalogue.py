@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +40,7 @@ NONE = {"coding"}
 """Words in those places that are none."""
 
 
+@functools.cache
 def said() -> set[str]:
     """Reasons and rules as they stand in the source."""
     found: set[str] = set()

@@ -11,6 +11,7 @@ from explain.made import Made
 from explain.situations import CRAWLS, TABLE, Crawl, Situation
 
 from nephila.testing.fakeweb import FakeWeb
+from nephila.views.source import Source
 
 BY_NAME = [pytest.param(one, id=one.name) for one in TABLE]
 
@@ -83,3 +84,16 @@ def linked(folder: Path, crawl: Crawl, url: str, set: dict[str, Any]) -> int:
         fake.page(crawl.config().seeds[0], [url])
 
     return Made(folder, web, msgspec.structs.replace(crawl.config(), **set)).web.times(url)
+
+
+def test_what_is_not_looked_up_in_time_is_not_said_to_be_missing(
+    jobs: dict[str, Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        Source,
+        "within",
+        lambda source, seconds, query, *values: None if "known" in query else source.rows(query, *values),
+    )
+    answer = jobs["plain"].explain("http://a.test/ok")
+    assert (answer.verdict, answer.unknown) == ("unknown", ["addresses"])
+    assert answer.sentence == "It could not be looked up in two seconds: ask again."

@@ -51,6 +51,11 @@ def explain(
     found = record.ids([url, *_spellings(url)])
     row = record.row(found[url]) if url in found else {}
     host = record.host(origin(url))
+    if {"addresses", "row"} & set(record.unknown):
+        late = (
+            "未能在限定时间内查到：请再问一次。" if chinese else "It could not be looked up in two seconds: ask again."
+        )
+        return Explanation(url, key(url), "unknown", "", late, unknown=record.unknown)
     if row and not record.may_see(row):
         tell = Teller(record, url, row, host, case_of(url, row, host), chinese=chinese)
         return Explanation(url, key(url), "hidden", "", tell.hidden(), [tell.address(_shown(address))])
@@ -78,7 +83,8 @@ class _Answer:
         others = self._others(spellings)
         verdict, rule, sentence = self._verdict(others)
         steps = [step for step in self._steps(address, others) if step]
-        return Explanation(self._url, key(self._url), verdict, rule, sentence, steps, self._would(verdict, rule))
+        would, unknown = self._would(verdict, rule), sorted(set(self._record.unknown))
+        return Explanation(self._url, key(self._url), verdict, rule, sentence, steps, would, unknown)
 
     def _depth(self) -> int:
         """Links from where the crawl began: on the shortest way where that is known, else as it was found; -1: nobody knows."""

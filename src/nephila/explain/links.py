@@ -8,20 +8,22 @@ links at once, and is looked for only where they are few.
 from __future__ import annotations
 
 import sys
+import time
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from nephila.errors import Damaged
-from nephila.explain.record import BIAS, Record, Row
+from nephila.explain.record import Record, Row
+from nephila.look import known
+from nephila.look.look import parts
 from nephila.views import reading
 from nephila.views.source import Kept
 
 LINKERS_MAX = 5
 READ_MAX = 3
 """Of those, pages that are read for the text of their link."""
-VISITS_AT_ONCE = 20_000
 SCAN_S = 0.8
 EDGES_MAX = 2_000_000
 """Links of a job in which the shortest way is looked for: 16 MB, a few tenths of a second."""
@@ -57,18 +59,17 @@ def linkers(record: Record, url: str, row: Row) -> Linkers:
 def _scan(record: Record, fp: int, first: int) -> tuple[list[int], int, bool]:
     """(ids of the first visits that link there, how many do, whether all were looked at)."""
     packed = fp.to_bytes(8, sys.byteorder)
-    (end,) = record.ask("links", "SELECT coalesce(max(visit), 0) AS last FROM link") or ({"last": 0},)
-    found, count, at = ([first] if first and _links(record, first, packed) else []), 0, 0
-    budget = record.left_s() - SCAN_S
-    query = "SELECT visit FROM link WHERE visit > ? AND visit <= ? AND instr(targets, ?) % 8 = 1"
-    while at < end["last"] and record.left_s() > max(budget, 0.05):
-        rows = record.source.within(record.left_s(), query, at, at + VISITS_AT_ONCE, packed)
+    (last,) = record.ask("links", "SELECT coalesce(max(visit), 0) AS id FROM link") or ({"id": 0},)
+    found, count, looked = ([first] if first and _links(record, first, packed) else []), 0, 0
+    query = "SELECT visit FROM link WHERE visit BETWEEN ? AND ? AND instr(targets, ?) % 8 = 1"
+    for begin, end in parts(1, last["id"], time.monotonic() + min(SCAN_S, record.left_s())):
+        rows = record.source.within(record.left_s(), query, begin, end, packed)
         if rows is None:
             break
         count += len(rows)
         found += [row["visit"] for row in rows if row["visit"] != first][: LINKERS_MAX - len(found)]
-        at += VISITS_AT_ONCE
-    return found, max(count, len(found)), at >= end["last"]
+        looked = end
+    return found, max(count, len(found)), looked >= last["id"]
 
 
 def _links(record: Record, visit: int, packed: bytes) -> bool:
@@ -174,9 +175,11 @@ def graph_of(record: Record) -> Graph | None:
     seeds = np.flatnonzero([row["parent"] == 0 for row in rows])
     sizes = [len(page["targets"]) // 8 for page in pages]
     sources = np.repeat(np.searchsorted(ids, [page["id"] for page in pages]), sizes)
-    targets = (np.frombuffer(b"".join(page["targets"] for page in pages), np.uint64) ^ np.uint64(BIAS)).view(np.int64)
+    targets = (np.frombuffer(b"".join(page["targets"] for page in pages), np.uint64) ^ np.uint64(known.HALF)).view(
+        np.int64
+    )
     flat = np.concatenate([np.arange(size) < page["flat"] for size, page in zip(sizes, pages, strict=True)])
     order = np.argsort(fps)
     at = np.minimum(np.searchsorted(fps[order], targets), len(fps) - 1)
-    known = fps[order[at]] == targets
-    return Graph(ids, sources[known], order[at][known], flat[known], seeds)
+    met = fps[order[at]] == targets
+    return Graph(ids, sources[met], order[at][met], flat[met], seeds)

@@ -37,12 +37,14 @@ class Explanation(msgspec.Struct, frozen=True):
     key: str
     verdict: str
     """`kept`, `moved`, `failed` (asked for, nothing kept of it), `waiting`, `refused`, `too_deep`, `dropped`, `elsewhere` (met
-    in another spelling), `unseen`, `hidden` (fetched with a credential that was not named) or `invalid`"""
+    in another spelling), `unseen`, `unknown` (not looked up in time), `hidden` (fetched with a credential that was not named) or `invalid`"""
     rule: str
     """the rule or reason that decided, or "" """
     sentence: str
     steps: list[Step] = []
     would: list[Would] = []
+    unknown: list[str] = []
+    """What could not be asked in the time there was."""
 
 
 class Refused(msgspec.Struct, frozen=True):

@@ -6,24 +6,21 @@ per address, which takes some 10 ms per million.
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from nephila import settings
 from nephila.config import Config
 from nephila.errors import JobError
+from nephila.look import known
 from nephila.url.key import Fingerprints
 from nephila.views.source import Source
 
 SECONDS_MAX = 2.0
 """All questions of one explanation together; what does not fit is said to be unknown."""
-BIAS = 1 << 63
-_KNOWN_AT_ONCE = 2_000
 
 Row = dict[str, Any]
 
@@ -58,22 +55,15 @@ class Record:
             self.unknown.append(what)
         return [dict(row) for row in rows or ()]
 
+    def rows(self, query: str, *values: Any) -> list[Row]:
+        """As `ask`, of a question that somebody else has."""
+        return self.ask("addresses", query, *values)
+
     def ids(self, urls: Iterable[str]) -> dict[str, int]:
         """Which of these URLs the job has met: URL → id of the row that stands for it."""
-        wanted: dict[int, list[str]] = {}
-        for url in urls:
-            wanted.setdefault(self.fingerprint(url) - BIAS, []).append(url)
-        fps = np.fromiter(wanted, np.int64, len(wanted))
-        found: dict[str, int] = {}
-        query, after = f"SELECT first, fps FROM known WHERE first > ? ORDER BY first LIMIT {_KNOWN_AT_ONCE}", 0
-        while wanted and (rows := self.ask("addresses", query, after)):
-            for place in [_joined(rows)] if _contiguous(rows) else rows:
-                some = np.frombuffer(place["fps"], "<i8")
-                for at in np.flatnonzero(np.isin(some, fps)):
-                    for url in wanted[int(some[at])]:
-                        found.setdefault(url, place["first"] + int(at))
-            after = rows[-1]["first"]
-        return found
+        fps = {url: self.fingerprint(url) - known.HALF for url in urls}
+        there = known.ids(self, fps.values()) if fps else {}
+        return {url: there[fp] for url, fp in fps.items() if fp in there}
 
     def row(self, id: int) -> Row:
         """The address, the page where it was found first, and its last visit; {} when there is none."""
@@ -126,12 +116,3 @@ _ROW = """SELECT u.*, coalesce(r.text, '') AS rule_text, coalesce(p.url, '') AS 
   FROM url u LEFT JOIN rule r ON r.id = u.rule LEFT JOIN url p ON p.id = u.parent LEFT JOIN visit w ON w.id = p.visit
   LEFT JOIN visit v ON v.id = u.visit LEFT JOIN archive a ON a.id = v.file LEFT JOIN url s ON s.id = v.same_as
   LEFT JOIN visit t ON t.id = s.visit WHERE u.id = ?"""
-
-
-def _contiguous(rows: list[Row]) -> bool:
-    return all(a["first"] + len(a["fps"]) // 8 == b["first"] for a, b in itertools.pairwise(rows))
-
-
-def _joined(rows: list[Row]) -> Row:
-    """Pieces that follow each other as one, so that they are compared at once."""
-    return {"first": rows[0]["first"], "fps": b"".join(row["fps"] for row in rows)}

@@ -207,8 +207,11 @@ class Teller:
         h = self._host
         if not h:
             return ""
-        if h["state"] in ("paused", "dropped"):
-            return self(f"you {h['state']} it", "你暂停了它" if h["state"] == "paused" else "你放弃了它")
+        resume = f"nephila host {self._record.source.folder.name} {host_of(self._url)} resume"
+        if h["state"] == "paused":
+            return self(f"you paused it; {resume} lets it go on", f"你暂停了它；{resume} 可继续")
+        if h["state"] == "dropped":
+            return self("you dropped it", "你放弃了它")
         if h["parked_until"] > self._now:
             when = moment(h["parked_until"])
             return self(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,6 +14,12 @@ from nephila.url.parse import normalise, without_userinfo
 HALF = 1 << 63
 BLOBS = 500
 """Rows of `known` in one question."""
+
+
+class Asks(Protocol):
+    """Whatever answers a question to crawl.db."""
+
+    def rows(self, sql: str, /, *values: Any) -> Sequence[Any]: ...
 
 
 def find(look: Look, written: str) -> int:
@@ -35,7 +42,7 @@ def find_all(look: Look, urls: Sequence[str]) -> dict[str, int]:
     return {url: there[fp] for url, fp in fps.items() if fp in there}
 
 
-def ids(look: Look, fps: Iterable[int]) -> dict[int, int]:
+def ids(look: Asks, fps: Iterable[int]) -> dict[int, int]:
     """Fingerprints, as the database has them → url.id, of those that are rows."""
     wanted = np.unique(np.fromiter(fps, np.int64))
     found: dict[int, int] = {}

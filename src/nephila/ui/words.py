@@ -292,7 +292,7 @@ WHY = {
     "why.about": ("Ask about any address above, also one that was never met.", "可在上方询问任意网址，包括从未遇到过的。"),
     "why.none": ("Nothing was refused.", "没有地址被拒绝。"),
     "why.counted": ("{} of them were only counted", "其中 {} 个只计了数"),
-    "why.unknown": ("Not counted in time: {}", "未能及时统计：{}"),
+    "why.unknown": ("Not known in time: {}", "未能及时查明：{}"),
     "why.step.address": ("address", "地址"),
     "why.step.same": ("the same as", "等同于"),
     "why.step.near": ("other spellings", "其他写法"),
