@@ -116,6 +116,7 @@ def test_records_are_stored_and_found_by_the_index(job: Any, tmp_path: Path) -> 
     with zipfile.ZipFile(path) as file:
         for name in ("archive/data.warc.gz", "indexes/index.cdx.gz"):
             assert file.getinfo(name).compress_type == zipfile.ZIP_STORED
+        assert all(info.extra for info in file.infolist()), "or ReplayWeb.page looks for the data in a wrong place"
     files = opened(path)
     meta, *blocks = files["indexes/index.idx"].splitlines()
     assert meta == b'!meta 0 {"format":"cdxj-gzip-1.0","filename":"index.cdx.gz"}'

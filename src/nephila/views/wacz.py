@@ -8,6 +8,7 @@ a list of their first keys beside it. `pages.jsonl` lists what the crawl began w
 from __future__ import annotations
 
 import hashlib
+import struct
 import time
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,9 @@ from nephila.views.source import Kept, Source
 
 VERSION = "1.1.1"
 LINES_PER_BLOCK = 300
+_UNIX_TIME = 0x5455
+"""An extra field of every file (APPNOTE 4.6, Info-ZIP). ReplayWeb.page takes a file that has none in the directory to have none before
+its data either, and misses the data by the 20 bytes of the field for sizes, which are not known when it is begun."""
 _WARC = "data.warc.gz"
 _INDEX = "index.cdx.gz"
 _PAGES = frozenset({"text/html", "application/xhtml+xml", "application/pdf", "text/plain", "text/x-ftp-listing"})
@@ -71,6 +75,7 @@ class _Package:
         digest, size = hashlib.sha256(), 0
         info = zipfile.ZipInfo(path, time.gmtime(self._now)[:6])
         info.external_attr = 0o644 << 16
+        info.extra = struct.pack("<HHBI", _UNIX_TIME, 5, 1, int(self._now))
         info.compress_type = zipfile.ZIP_DEFLATED if packed else zipfile.ZIP_STORED
         with self._zip.open(info, "w", force_zip64=True) as out:
             for block in blocks:
