@@ -20,6 +20,7 @@ from nephila.job import source_from
 from nephila.ui import metrics
 from nephila.ui.library import Library
 from nephila.ui.serve import Server
+from nephila.url.key import Fingerprints
 
 BASE = "/api/v1"
 DOC = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
@@ -136,6 +137,52 @@ def test_explanations(job: Any, program: Program) -> None:
     assert program.get(f"{BASE}/explain").status == 400
 
 
+def test_tables(job: Any, program: Program) -> None:
+    job.con.execute("INSERT INTO meta VALUES ('fingerprint_key', '7')")
+    job.con.execute("INSERT INTO host (id, origin) VALUES (1, 'https://a.example')")
+    for n in range(7):
+        id, fp = job.page(f"https://a.example/{n}"), Fingerprints(7)(f"https://a.example/{n}") - (1 << 63)
+        job.con.execute("UPDATE url SET fp = ? WHERE id = ?", (fp, id))
+        job.con.execute("INSERT INTO known VALUES (?, ?)", (id, fp.to_bytes(8, "little", signed=True)))
+    urls, cursor, asked = list[str](), "", 0
+    while cursor is not None:
+        told = program.told(f"{BASE}/urls?limit=3&sort=url&cursor={cursor}")
+        urls += [row["url"] for row in told["urls"]]
+        cursor, asked = told["next"], asked + 1
+    assert (urls, asked) == ([f"https://a.example/{n}" for n in range(7)], 3)
+    assert (told["looked"], told["of"], told["on"]) == (7, 7, None)
+    assert program.told(f"{BASE}/urls?regex=/%5B12%5D$")["total"] == 2
+    assert program.told(f"{BASE}/urls?outcome=REFUSED")["urls"] == []
+    told = program.told(f"{BASE}/url?url=a.example/3")
+    assert (told["url"]["url"], len(told["visits"]), told["linkers"]["pages"]) == ("https://a.example/3", 1, [])
+    assert program.get(f"{BASE}/url?url=https://b.example/").status == 404
+    told = program.told(f"{BASE}/hosts?sort=origin&falling=false")
+    assert [host["origin"] for host in told["hosts"]] == ["https://a.example"]
+    assert told["total"] == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "status"),
+    [
+        ("urls?regex=(", 422),
+        ("urls?cursor=e30=", 422),
+        ("urls?cursor=AAAA", 422),
+        ("urls?cursor=!", 400),
+        ("urls?status=4x", 400),
+        ("urls?limit=501", 400),
+        ("urls?limit=1&limit=2", 400),
+        ("hosts?sort=colour", 400),
+        ("hosts?falling=maybe", 400),
+        ("url", 400),
+        ("search?q=a", 409),
+        ("search?limit=3", 400),
+    ],
+)
+def test_questions_that_cannot_be_meant(question: str, status: int, program: Program) -> None:
+    answer = program.get(f"{BASE}/{question}")
+    assert (answer.status, json.loads(answer.text)["status"]) == (status, status)
+
+
 def test_nothing_runs(program: Program) -> None:
     status, told = program.order("/pause")
     assert (status, told) == (
@@ -217,6 +264,8 @@ def status(**other: Any) -> dict[str, Any]:
         "hosts": [{"origin": f'https://{n}.example/"\\', "queued": n, "delay": 1.5, "failures": 0, "ms": 3} for n in range(9)],
         "eta_seconds": 60.0, "offline_since": None, "proxies": [], "workers": 1, "folder": "x", "archive_files": 1,
         "traps": [{"rule": "trap:calendar", "count": 7, "examples": []}], "parked": [], "unknown": [],
+        "forecast": {"low_s": 30.0, "likely_s": 50.0, "high_s": 90.0}, "limited_by": [{"what": "manners", "share": 0.9, "hosts": []}],
+        "warnings": [{"kind": "disk", "text": "little is free", "since": 1.0}, {"kind": "disk", "text": "full soon", "since": 2.0}],
     } | other  # fmt: skip
 
 
@@ -234,21 +283,24 @@ def test_every_metric_is_documented_and_few() -> None:
     assert list(series) == list(metrics.NAMES)
     rows = dict(re.findall(r"^\| `(nephila_\w+)` \| (.*) \|$", DOC, re.MULTILINE))
     assert rows == metrics.NAMES
-    assert sum(map(len, series.values())) < 70
+    assert sum(map(len, series.values())) < 100
     assert series["nephila_visits_total"] == {("OK",): 5, ("REFUSED",): 1}
     assert series["nephila_state"][("running",)] == 1
     assert len(series["nephila_host_queued"]) == 5
     assert ('https://0.example/"\\',) in series["nephila_host_queued"]
     assert len(series["nephila_visits_not_kept_total"]) == 10
+    assert series["nephila_forecast_seconds"] == {("low",): 30, ("likely",): 50, ("high",): 90}
+    assert series["nephila_warnings"] == {("disk",): 2}
 
 
 def test_what_is_not_known_is_left_out() -> None:
     """A counter that falls to 0 would look like a new crawl."""
-    series = read(status(unknown=["outcomes", "found", "queued"], eta_seconds=None))
+    series = read(status(unknown=["outcomes", "found", "queued"], eta_seconds=None, forecast=None))
     assert {"nephila_visits_total", "nephila_body_bytes_total", "nephila_urls_found", "nephila_urls_queued"}.isdisjoint(
         series
     )
     assert "nephila_eta_seconds" not in series
+    assert "nephila_forecast_seconds" not in series
 
 
 def test_openmetrics_when_asked_for(program: Program) -> None:

@@ -24,6 +24,7 @@ from nephila.ui.crawl import Crawl
 from nephila.ui.desk import Desk
 from nephila.ui.operation import Operation, route
 from nephila.ui.problem import problem
+from nephila.ui.tables import Tables
 
 BASE = "/api/v1"
 STEERS = (409, 422)
@@ -57,8 +58,13 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 def operations(desk: Desk, crawl: Crawl) -> list[Operation]:
+    tables = Tables(desk, crawl)
     return [
         Operation("GET", "/status", "Where the crawl stands", _nothing(crawl.status), facts.Status),
+        Operation("GET", "/hosts", "Hosts, sorted and searched", tables.hosts, facts.HostTable, facts.Hosts),
+        Operation("GET", "/urls", "Addresses, filtered and sorted, a page at a time", tables.urls, facts.UrlTable, facts.Urls, (422,)),
+        Operation("GET", "/url", "One address with its visits, and what links to it", tables.url, facts.UrlFound, facts.OneUrl, (404,)),
+        Operation("GET", "/search", "Full text, where the index is there", tables.search, facts.Found, facts.Query, STEERS),
         Operation("POST", "/pause", "Ask for no more pages until resume, restarts included", _nothing(_order(crawl, "pause")), facts.Done, refuses=STEERS),
         Operation("POST", "/resume", "Go on after pause", _nothing(_order(crawl, "resume")), facts.Done, refuses=STEERS),
         Operation("POST", "/stop", "End the crawl so that it can be carried on", _order(crawl, "stop"), facts.Done, facts.Stop, STEERS),

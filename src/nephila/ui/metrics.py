@@ -1,11 +1,12 @@
 """/metrics: the numbers of the status for Prometheus, in its text format or as OpenMetrics, whichever is asked for.
 
-Few series, and always the same ones: labels are states, outcomes, the ten most frequent reasons, and the origins of the five hosts that will
+Few series, and always the same ones: labels are states, outcomes, kinds, the ten most frequent reasons, and the origins of the five hosts that will
 take longest. What was not counted because it takes too long is left out; a counter never falls back to 0.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -31,6 +32,9 @@ NAMES = {
     "nephila_crawl_seconds_total": "seconds of crawling, all runs together",
     "nephila_pages_per_second": "pages kept per second, on the whole",
     "nephila_eta_seconds": "seconds until the queue is empty if nothing new is found; absent when it is not known",
+    "nephila_forecast_seconds": "seconds until the end: low, likely, high (label bound); absent while too little is known",
+    "nephila_limited_by": "share of the last minute in which this held the crawl up (label what)",
+    "nephila_warnings": "what somebody should know about, by kind (label kind)",
     "nephila_offline": "1 while there is no network",
     "nephila_workers": "worker processes",
     "nephila_archive_files": "archive files written",
@@ -74,6 +78,12 @@ class _Numbers(Collector):
         yield _gauge("nephila_pages_per_second", s["pages_per_second"])
         if s["eta_seconds"] is not None:
             yield _gauge("nephila_eta_seconds", s["eta_seconds"])
+        if s["forecast"] is not None:
+            bounds = ((bound, s["forecast"][f"{bound}_s"]) for bound in ("low", "likely", "high"))
+            yield _labelled("nephila_forecast_seconds", "bound", bounds)
+        yield _labelled("nephila_limited_by", "what", ((held["what"], held["share"]) for held in s["limited_by"]))
+        kinds = Counter(warning["kind"] for warning in s["warnings"])
+        yield _labelled("nephila_warnings", "kind", kinds.items())
         yield _gauge("nephila_offline", s["offline_since"] is not None)
         yield _gauge("nephila_workers", s["workers"])
         yield _gauge("nephila_archive_files", s["archive_files"])
