@@ -68,8 +68,8 @@ class Facts:
 
     def __init__(self, source: Source) -> None:
         self._source, self.unread = source, 0
-        (key,) = (row["value"] for row in source.rows("SELECT value FROM meta WHERE key = 'fingerprint_key'"))
-        self._print = Fingerprints(int(key))
+        keys = source.rows("SELECT value FROM meta WHERE key = 'fingerprint_key'")
+        self._print = Fingerprints(int(keys[0]["value"]) if keys else 0)
         self.con = sqlite3.connect("", isolation_level=None)
         self.con.executescript(_TABLES + "BEGIN;")
         self.con.create_function("host_of", 1, host_of, deterministic=True)

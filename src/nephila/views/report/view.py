@@ -19,6 +19,7 @@ from nephila.url.parse import host_of
 from nephila.views import csvfiles
 from nephila.views.folder import Folder
 from nephila.views.registry import Order
+from nephila.views.replaced import replaced
 from nephila.views.report import manners
 from nephila.views.report.facts import Facts
 from nephila.views.report.findings import FINDINGS, UNREACHED, Finding
@@ -32,6 +33,7 @@ _DEPTHS_SHOWN = 9
 """What lies deeper is one column."""
 _BOM = b"\xef\xbb\xbf"
 """A spreadsheet reads UTF-8 only behind this mark."""
+_FILES = frozenset({"report.html", "report.json", "manners.csv", *(finding.file for finding in FINDINGS)})
 _ANSWERS = """SELECT CASE WHEN outcome IN ('OK', 'UNCHANGED') THEN 'ok' WHEN moved THEN 'moved' WHEN broken THEN 'broken'
   WHEN outcome = 'DENIED' THEN 'denied' ELSE 'other' END, count(*) FROM address WHERE outcome != '' AND kind != 'robots' GROUP BY 1"""
 _DEPTHS = f"""SELECT CASE WHEN r.depth = {UNREACHED} THEN -1 ELSE min(r.depth, {_DEPTHS_SHOWN}) END, count(*)
@@ -45,11 +47,12 @@ _WEIGHTS = """SELECT CASE WHEN media_type LIKE '%html%' THEN 'html' WHEN media_t
 
 
 def export(source: Source, order: Order) -> str:
-    """`report.html`, `report.json` and the CSV files, into a folder."""
+    """`report.html`, `report.json` and the CSV files, into a folder, in place of those of an earlier report."""
     language = str(order.chosen.get("language") or LANGUAGES[0])
     if language not in LANGUAGES:
         raise ConfigError(f"--language {language}: a report opens in one of: {', '.join(LANGUAGES)}")
-    with Facts(source) as facts, Folder(order.path) as out:
+    target = replaced(order.path.absolute(), _FILES, "report")
+    with Facts(source) as facts, target as draft, Folder(draft) as out:
         facts.gather()
         found = [_write(out, facts.con, finding) for finding in FINDINGS]
         proof = None if source.files else _proof(out, source, facts.con)
