@@ -32,7 +32,7 @@ def test_a_crawl_that_is_over_is_shown_from_its_database(job: Any, browser: Brow
     assert "<dt>kept</dt><dd>1</dd>" in text
     assert "<dt>not kept</dt><dd>1</dd>" in text
     assert "<dd>1.5 kB</dd>" in text
-    assert f'<a href="/times/{A}/gone"><bdi>{A}/gone</bdi></a>' in text
+    assert f'<a href="/page?url=https%3A//a.example/gone"><bdi>{A}/gone</bdi></a>' in text
     assert "http_410" in text
     assert 'value="pause"' not in text
 
@@ -113,6 +113,13 @@ def test_the_end_of_the_crawl_is_the_end_of_its_stream(job: Any, browser: Browse
     answer = browser.get("/live/now", **OURS)
     assert answer.text.endswith("event: over\ndata: {}\n\n")
     assert f"nephila serve {job.folder}" in browser.get("/").text
+
+
+def test_a_members_page_is_not_among_the_last(job: Any, browser: Browser) -> None:
+    job.page(f"{A}/members", "x", access="me")
+    job.page(f"{A}/open", "x")
+    text = browser.get("/").text
+    assert (f"{A}/open" in text, f"{A}/members" in text) == (True, False)
 
 
 LIVE = {"origin": f"{A}", "queued": 1234, "in_flight": 3, "delay": 2.5, "ms": 40, "failures": 0, "state": "slow 2.5", "parked_until": 0.0, "verdict": ""}  # fmt: skip

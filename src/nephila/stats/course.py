@@ -28,7 +28,7 @@ FROM visit AS v JOIN url AS u ON u.id = v.url WHERE v.id > ? AND v.id <= ? AND u
 GROUP BY second, v.media_type, kept ORDER BY second
 """
 _RECENT = """
-SELECT v.started + v.ms / 1000.0, u.url, v.outcome, v.reason, v.status, v.media_type, v.bytes, v.ms
+SELECT v.started + v.ms / 1000.0, u.url, v.outcome, v.reason, v.status, v.media_type, v.bytes, v.ms, v.access
 FROM visit AS v JOIN url AS u ON u.id = v.url ORDER BY v.id DESC LIMIT ?
 """
 
@@ -49,6 +49,7 @@ class Recent(NamedTuple):
     media_type: str
     bytes: int
     ms: int
+    access: str
 
 
 @dataclass

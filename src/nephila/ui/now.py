@@ -11,9 +11,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from nephila import display, stats
-from nephila.stats.course import RECENT_S, Course, recent
+from nephila.stats.course import RECENT_S, Course, Recent, recent
 from nephila.ui import drawing
 from nephila.ui.desk import Desk
+from nephila.views.replay import Replay
 
 PARTS = {
     "state": "state.html",
@@ -60,7 +61,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
             "outcomes": drawing.shares(status["outcomes"].items()),
             "media_types": drawing.shares(course.media_types.items()),
             "reasons": drawing.shares(status["reasons"].items()),
-            "recent": await desk.crawl.ask(recent),
+            "recent": await desk.library.ask(_open_to_all, await desk.crawl.ask(recent)),
             "failing": [host for host in status["hosts"] if host["failures"] >= FAILING_MIN],
             "low": status.get("warnings"),
             "forecast": status.get("forecast"),
@@ -70,13 +71,18 @@ def routes(desk: Desk) -> list[BaseRoute]:
     return [Route("/", now), Route("/live/now", live)]
 
 
+def _open_to_all(replay: Replay, visits: list[Recent]) -> list[Recent]:
+    """Without those that were made with a credential which was not named."""
+    return [visit for visit in visits if replay.source.may_see(visit.access)]
+
+
 def _curves(course: Course, running: bool) -> list[tuple[str, str, drawing.Curve, int, float]]:
     """(what, of which time, its curve, seconds that it spans, the value it ends with or, of the whole, the mean)."""
     now = int(time.time()) if running else course.last
     now -= now % STEP_S
     lately = course.lately(now, STEP_S)
-    # The last point is a step that has only begun: a fall that is none.
-    whole = course.points[:-1] if running and len(course.points) > 1 else course.points
+    # The last point is a step that is not over: a fall that is none.
+    whole = course.points[:-1] if len(course.points) > 1 else course.points
     found = []
     for what, column in (("pages_s", 0), ("bytes_s", 1)):
         for time_of, points, width_s in (("lately", lately, STEP_S), ("whole", whole, course.width_s)):

@@ -116,7 +116,7 @@ HOSTS = {
     "hosts.do_slow": ("Slow", "减速"),
     "hosts.do_drop": ("Drop", "放弃"),
     "hosts.seconds": ("seconds", "秒"),
-    "hosts.sure": ("Drop these hosts? What is queued of them ends as SKIPPED and is not fetched.", "放弃这些主机吗？其排队的网址将以 SKIPPED 结束，不再抓取。"),
+    "hosts.sure": ("Drop these hosts? What is queued of them will not be fetched.", "放弃这些主机吗？其排队的网址将不再抓取。"),
     "hosts.none": ("No hosts here.", "这里没有主机。"),
     "hosts.tiles": ("The {} hottest of {}.", "共 {1} 个主机，此处为最热的 {0} 个。"),
     "hosts.count": ("{} to {} of {}", "第 {} 至 {} 个，共 {} 个"),

@@ -55,6 +55,29 @@ class Steering(Bench):
         assert states["dropped"] > 20
         assert len(run.outcomes()) == states["done"] + 11
 
+    def test_hosts_are_told_by_name(self) -> None:
+        clock = FakeClock()
+        web = web_of(clock, star(30))
+        told: list[dict[str, object]] = []
+
+        def look(scheduler: Scheduler) -> bool:
+            scheduler.host_command("a.test", "slow", 9.0)
+            told.extend(scheduler.hosts([A, "http://nobody.test"]))
+            return True
+
+        self.crawl(web, clock, config(A + "/", no_robots=True), until=once(5, look))
+        (host,) = told
+        assert host.pop("queued") in range(20, 30)
+        assert host.pop("in_flight") in (0, 1)
+        assert {
+            "origin": A,
+            "delay": 9.0,
+            "state": "slow 9",
+            "failures": 0,
+            "verdict": "",
+            "parked_until": 0.0,
+        }.items() <= host.items()
+
     def test_an_unknown_host(self) -> None:
         clock = FakeClock()
         crawl = self.start(web_of(clock, star(1)), clock, config())
