@@ -45,6 +45,8 @@ class Desk:
         """Address on the archive's host that shows `TIME/ADDRESS` behind its `#`."""
         self.invite = invite
         """Makes an address that lets another browser in."""
+        self.leaving: Callable[[], bool] = lambda: False
+        """The server is about to end."""
         self.pages: tuple[Page, ...] = ()
         self._said: dict[int, str] = {}
         self._numbers = itertools.count(1)
@@ -131,7 +133,7 @@ class Desk:
         sent: dict[str, str] = {}
         self.streams += 1
         try:
-            while True:
+            while not self.leaving():
                 over = self.crawl is not None and self.crawl.over
                 now = await facts()
                 made = {name: self.text(request, template, **now) for name, template in parts.items()}

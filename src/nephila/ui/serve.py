@@ -38,8 +38,12 @@ if TYPE_CHECKING:
 ADDRESS_BYTES_MAX = 64 << 10
 REQUESTS_MAX = 200
 """At once. More are answered 503."""
+GRACE_S = 3
+"""For answers that are under way at the end; streams notice it within a second."""
 LAST_WORDS_S = 2.5
 """The pages that are looked at get the last numbers, and are told that it is over."""
+COMING_S = 1.0
+"""A browser that has asked for something so lately may be about to ask for more."""
 NICE = 5
 """The crawl goes first when the machine has no time for both."""
 _ALWAYS = {
@@ -75,7 +79,7 @@ def run_beside(
         _served(source, title, listener, folder, token) as (server, http),
     ):
         server.gate.expect(sys.stdin.readline().strip())
-        threading.Thread(target=_end_with_input, args=(server.desk, http), daemon=True).start()
+        threading.Thread(target=_end_with_input, args=(server, http), daemon=True).start()
         http.run(sockets=[listener])
 
 
@@ -96,18 +100,21 @@ def _served(
             server_header=False,
             limit_concurrency=REQUESTS_MAX,
             h11_max_incomplete_event_size=ADDRESS_BYTES_MAX,
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=GRACE_S,
         )
-        yield server, uvicorn.Server(config)
+        http = uvicorn.Server(config)
+        server.desk.leaving = lambda: http.should_exit
+        yield server, http
 
 
-def _end_with_input(desk: Desk, http: uvicorn.Server) -> None:
+def _end_with_input(server: Server, http: uvicorn.Server) -> None:
     """Waits for the end of the crawl, lets every page that is looked at say so, and ends."""
     sys.stdin.read()
+    desk, ended = server.desk, time.monotonic()
     if desk.crawl:
         desk.crawl.over = True
-    end = time.monotonic() + LAST_WORDS_S
-    while desk.streams and time.monotonic() < end:
+    # Who has just pressed Stop is between two pages.
+    while (now := time.monotonic()) - ended < LAST_WORDS_S and (desk.streams or now - server.asked < COMING_S):
         time.sleep(0.05)
     http.should_exit = True
 
@@ -117,6 +124,8 @@ class Server:
 
     def __init__(self, library: Library, title: str, port: int, crawl: Crawl | None = None, token: str = "") -> None:
         origin = f"http://{HOST}:{port}"
+        self.asked = float("-inf")
+        """When somebody asked for something last, monotonic."""
         archive = Archive(library, origin, port)
         self.desk = Desk(title, library, crawl, archive.boot, self.address)
         app = Starlette(routes=window.routes(self.desk), exception_handlers={Damaged: damaged})
@@ -137,6 +146,7 @@ class Server:
         return self.gate.address()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.asked = time.monotonic()
         host = next((value.decode("latin-1") for name, value in scope.get("headers", ()) if name == b"host"), "")
         app = self._apps.get(host, _refuse)
         extra = [(name.lower().encode(), value.encode()) for name, value in self._headers.get(host, _ALWAYS).items()]
