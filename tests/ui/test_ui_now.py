@@ -10,6 +10,7 @@ import pytest
 from ui.asking import DESK, OURS, Browser
 
 from nephila import stats
+from nephila.ui import crawl as crawl_module
 from nephila.ui import desk as desk_module
 
 A = "https://a.example"
@@ -87,6 +88,7 @@ def test_warnings_forecast_and_limits_are_said(job: Any, browser: Browser, monke
         forecast={"low_s": 60, "likely_s": 120, "high_s": 3600},
         limited_by=[{"what": "manners", "share": 0.75, "hosts": ["https://slow.example"]}],
         hosts=[{"origin": "https://bad.example", "queued": 3, "delay": 1.0, "failures": 5, "ms": 12}],
+        warnings=[],
     )
     text = browser.get("/").text
     for said in (
@@ -99,6 +101,27 @@ def test_warnings_forecast_and_limits_are_said(job: Any, browser: Browser, monke
         "75 %",
     ):
         assert said in text, said
+
+
+def test_the_warnings_of_a_running_crawl_come_before_what_its_numbers_tell(
+    job: Any, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = (
+        "trap",
+        "host",
+        "failing",
+        "disk",
+        "network",
+        "proxy",
+        "reader",
+        "worker",
+        "login",
+        "store",
+    )  # docs/steering.md
+    for kind in kinds:
+        running(monkeypatch, job, warnings=[{"kind": kind, "text": f"<i>{kind}", "since": 1_700_000_000.0}])
+        text = browser.get("/").text
+        assert f'<bdi>&lt;i&gt;{kind}</bdi> <span class="soft">since 2023-11-14 22:13:20 UTC' in text
 
 
 def test_more_pages_than_that_are_not_live(job: Any, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
