@@ -41,7 +41,8 @@ ALLOWED: dict[str, set[str]] = {
     "engine": {"verdict"},
     "store": set(),
     "views": PURE | {"archive", "db", "events", "store", "verdict"},
-    "explain": PURE | {"archive", "db", "display", "events", "look", "settings", "values", "views", "wanted"},
+    "explain": PURE
+    | {"archive", "changes", "db", "display", "events", "look", "settings", "values", "views", "wanted"},
     "stats": PURE | {"archive", "db", "events"},
     "look": {"db", "stats"},
     "lock": set(),
@@ -58,7 +59,7 @@ ALLOWED: dict[str, set[str]] = {
     | {"frontier", "fetch", "archive", "engine", "crew", "hand", "control", "lock"}
     | {"changes", "db", "events", "explain", "stats", "settings", "store", "views", "wanted"},
     "api": {"job", "engine", "settings", "fetch", "page", "views", "db", "events"},
-    "ui": {"control", "db", "stats", "look", "events", "views", "explain", "display"},
+    "ui": {"control", "db", "stats", "look", "events", "views", "explain", "display", "changes", "settings"},
     "cli": {
         "api",
         "job",

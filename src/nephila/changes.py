@@ -64,6 +64,11 @@ def changed(config: Config, values: Mapping[str, Any]) -> Config:
     read = settings.load(given, {})
     new = msgspec.structs.replace(config, **{name: getattr(read, name) for name in given})
     settings.check(new)
+    if config.max_depth < 0 <= new.max_depth:
+        raise ConfigError(
+            "max_depth: depths are not kept up in a crawl without a limit; stop it, and carry on with"
+            f" --max-depth {new.max_depth}"
+        )
     if (config.site_pages == 0) != (new.site_pages == 0):
         raise ConfigError("site_pages: a crawl that runs without such a budget, or with one, goes on so: stop it first")
     return new

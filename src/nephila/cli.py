@@ -19,6 +19,7 @@ from nephila.errors import DiskFull, JobError, NephilaError
 from nephila.terminal import bug, conclude, fail, hush, put, say, soften
 
 USAGE, BUG, INTERRUPTED, DISK = 2, 1, 4, 6
+PREVIEW_SECONDS_MAX = 30.0
 SET_SECONDS_MAX = 600.0
 """A hundred million stored URLs are looked at in that time."""
 
@@ -238,6 +239,7 @@ def _runner(verb: str, done: str) -> Callable[[argparse.Namespace], int]:
 
 def _set(args: argparse.Namespace) -> int:
     from nephila import job
+    from nephila.display import previewed
     from nephila.errors import ConfigError
 
     values = dict[str, Any]()
@@ -248,6 +250,10 @@ def _set(args: argparse.Namespace) -> int:
         name, sign = (key[:-1], key[-1]) if key[-1:] in ("+", "-") else (key, "")
         key = name.strip().replace("-", "_") + sign
         values[key] = f"{values[key]}\n{value}" if key in values else value
+    if args.preview:
+        found = job.preview(args.dir, values, PREVIEW_SECONDS_MAX)
+        lines = previewed(found)
+        return conclude(args.json, {"folder": str(args.dir), "effect": found, "text": lines[0]}, lines)
     said = job.ask(args.dir, {"verb": "set", "values": values}, timeout_s=SET_SECONDS_MAX)
     told = {"folder": str(args.dir), "effect": said.get("effect"), "text": said["ok"]}
     return conclude(args.json, told, [said["ok"]])

@@ -367,3 +367,23 @@ def duration(seconds: float) -> str:
 def moment(when: float) -> str:
     """A Unix time, UTC, to the second; a site may name one that no calendar has."""
     return datetime.fromtimestamp(min(max(when, 0.0), 253402300799.0), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+PREVIEWED = {
+    "back": "refused URLs would be queued",
+    "gone": "queued ones would be refused",
+    "near": "would be near enough",
+    "far": "queued ones would be too deep",
+}
+
+
+def previewed(found: dict[str, Any]) -> list[str]:
+    """What a change of the rules would do: a sentence, then examples."""
+    least = "at least " if found["at_least"] else ""
+    lines = [", ".join(f"{least}{found[key]:,} {text}" for key, text in PREVIEWED.items())]
+    if found["counted"]:
+        lines.append(
+            f"{found['counted']:,} more were only counted: they come back when a page with them is fetched again"
+        )
+    lines += [f"  {key}: {url}" for key, urls in found["examples"].items() for url in urls]
+    return lines

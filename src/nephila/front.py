@@ -310,9 +310,8 @@ class Front:
     def _make_scheduler(self) -> Scheduler:
         c = self.config
         ((known,),) = self._store.query("SELECT coalesce(max(id), 0) FROM url")
-        self._deep = c.max_depth >= 0
         self._seen = seen = ways.make(
-            c.seen, payload=self._deep, folder=self.folder / "tmp", expected=known, say=self._say
+            c.seen, payload=c.max_depth >= 0, folder=self.folder / "tmp", expected=known, say=self._say
         )
         snapshot = self._store.load(seen)
         self._directory = Directory(c, SystemClock())
@@ -568,11 +567,6 @@ class Front:
                 new = changed(old, values)
             except ConfigError as error:
                 raise ValueError(str(error)) from error
-            if old.max_depth < 0 <= new.max_depth and not self._deep:
-                raise ValueError(
-                    "max_depth: depths are not kept up in a crawl that began without a limit; stop it, and carry on"
-                    f" with nephila crawl -o {self.folder} --max-depth {new.max_depth}"
-                )
             found = differences(old, new)
             if not found:
                 return {"ok": "nothing changes", "effect": msgspec.to_builtins(Effect())}

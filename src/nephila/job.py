@@ -33,6 +33,7 @@ __all__ = [
     "export_from",
     "extract",
     "forget",
+    "preview",
     "search",
     "source",
     "source_from",
@@ -89,6 +90,19 @@ def ask(folder: Path, request: dict[str, Any], timeout_s: float = 5.0) -> dict[s
     if "error" in answer:
         raise JobError(str(answer["error"]))
     return answer
+
+
+def preview(folder: Path, values: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """What other rules would do to a job's stored URLs; see `explain.preview`. As JSON has it."""
+    import msgspec
+
+    from nephila import db, settings, trouble
+    from nephila.explain import preview
+
+    with trouble.told(folder), contextlib.closing(db.reader(folder)) as con:
+        config = settings.load({}, {}, None, folder / "crawl.toml")
+        found: dict[str, Any] = msgspec.to_builtins(preview(con, config, values, seconds))
+        return found
 
 
 def _asked(folder: Path, request: dict[str, Any], timeout_s: float = 5.0) -> dict[str, Any] | None:

@@ -153,14 +153,16 @@ def build_steering(verb: str, about: str) -> Callable[[], argparse.ArgumentParse
 def build_set() -> argparse.ArgumentParser:
     parser = Parser(
         "set",
-        "DIR KEY=VALUE… [--json]",
+        "DIR KEY=VALUE… [--preview] [--json]",
         "Change rules, budgets and manners of a running crawl; stored URLs are held against new rules at once.",
         "examples:\n  nephila set example.com max_depth=3 delay=2\n"
         "  nephila set example.com exclude+=/calendar/            adds to a list; exclude-=/calendar/ takes out of it\n"
-        "  nephila set example.com include=/docs/ include=/blog/  puts these two in place of the list",
+        "  nephila set example.com include=/docs/ include=/blog/  puts these two in place of the list\n"
+        "  nephila set example.com scope=site --preview           says how many URLs would come and go",
     )
     parser.add_argument("dir", metavar="DIR", type=Path, help="the folder of a running crawl")
     parser.add_argument("change", metavar="KEY=VALUE", nargs="+", help="a setting (docs/steering.md lists them)")
+    parser.add_argument("--preview", action="store_true", help="only say what it would do to stored URLs")
     _add_json(parser)
     return parser
 

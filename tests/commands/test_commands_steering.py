@@ -318,9 +318,14 @@ def test_rules_that_are_set_while_it_runs(prompt: Prompt, serve: Callable[..., S
     )
     with prompt.start_crawl(site.url(), "-o", "job", "--exclude", "/a/", "--workers", "2") as crawl:
         some_pages(site)
+        assert prompt.here("pause", "job").code == FINISHED  # or a busy machine is through before it has been asked
+        told = prompt.here("set", "job", "exclude-=/a/", "exclude+=/b/", "--preview")
+        assert told.out.startswith("20 refused URLs would be queued, ")
+        assert f"\n  back: {site.url('/a/0')}\n" in told.out
         said = prompt.here("set", "job", "exclude-=/a/", "exclude+=/b/", "max-time=1h", "--json")
         answer = json.loads(said.out)
         written = (prompt.cwd / "job" / "crawl.toml").read_text()
+        assert prompt.here("resume", "job").code == FINISHED
         assert crawl.wait().code == FINISHED
     paths = [hit.path for hit in site.hits() if len(hit.path) < 20]  # the others are names that nobody has
     assert sum(path.startswith("/a/") for path in paths) == answer["effect"]["back"] == 20

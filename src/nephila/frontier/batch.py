@@ -12,14 +12,12 @@ from typing import Any, NamedTuple, Protocol
 
 from nephila.frontier.host import Host
 from nephila.types import Kind
-from nephila.url.scope import Scope
+from nephila.url.scope import Rules
 
 BIAS = 1 << 63
 """SQLite's integers are signed: a fingerprint is stored minus this."""
 LOGIN = Kind.LOGIN.value
 """The kind of row that is in no table: a request of a login (`members`)."""
-NO_DEPTH = 1 << 30
-"""A depth that nothing has: there is no limit."""
 ROBOTS = Kind.ROBOTS.value
 """The kind of row that is no page: it gives permission and counts for nothing else."""
 
@@ -37,19 +35,6 @@ class Row(NamedTuple):
     score: int
     attempts: int
     unread: str
-
-
-class Rules(NamedTuple):
-    """What stored URLs are held against when the rules have changed. `depth_max`: NO_DEPTH without a limit."""
-
-    scope: Scope
-    depth_max: int
-
-    def judge(self, url: str, kind: str, depth: int, before: str) -> tuple[str, str]:
-        """(state, rule) of a URL that nobody has asked for yet; `before`: the rule that has refused it, or ""."""
-        if refusal := self.scope.again(url, kind, before):
-            return "refused", refusal
-        return ("queued", "") if depth <= self.depth_max else ("too_deep", "max_depth")
 
 
 class Changed(NamedTuple):

@@ -11,10 +11,11 @@ from nephila import credentials
 from nephila.clock import Clock
 from nephila.config import Config
 from nephila.frontier.asleep import Asleep
-from nephila.frontier.batch import NO_DEPTH, Batch, Row, Snapshot
+from nephila.frontier.batch import Batch, Row, Snapshot
 from nephila.frontier.cookies import CookieJar
 from nephila.frontier.host import Address, Host, HostHeap
 from nephila.types import Lease
+from nephila.url.scope import NO_DEPTH
 
 if TYPE_CHECKING:
     from nephila.frontier.templates import Watch

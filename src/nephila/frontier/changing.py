@@ -16,13 +16,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from nephila.frontier.batch import Changed, Looked, Row, Rules, Snapshot, Store
+from nephila.frontier.batch import Changed, Looked, Row, Snapshot, Store
 from nephila.frontier.books import Books
 from nephila.frontier.intake import Intake
 from nephila.frontier.ledger import Ledger
 from nephila.frontier.queues import Queues
 from nephila.frontier.seeds import Seeds
 from nephila.frontier.templates import Templates
+from nephila.url.scope import Rules
 
 
 @dataclass

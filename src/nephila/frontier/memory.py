@@ -21,9 +21,9 @@ from nephila.frontier.batch import (
     Looked,
     Refill,
     Row,
-    Rules,
     Snapshot,
 )
+from nephila.url.scope import Rules
 
 URL = ("id", "fp", "host", "url", "kind", "depth", "hops", "parent", "score", "state", "rule", "due")
 VISIT = ("id", "url", "round", "started", "outcome", "reason")

@@ -21,10 +21,11 @@ from typing import Any
 from nephila.errors import DiskFull
 from nephila.frontier import order
 from nephila.frontier import sqlite_tally as tally
-from nephila.frontier.batch import Ask, Batch, Committed, Looked, Refill, Rules, Snapshot
+from nephila.frontier.batch import Ask, Batch, Committed, Looked, Refill, Snapshot
 from nephila.frontier.sqlite_look import look
 from nephila.frontier.sqlite_open import connect, snapshot
 from nephila.frontier.sqlite_rows import first_rows, relax, unmake, write
+from nephila.url.scope import Rules
 
 CACHES = ((500_000, 65_536), (2_000_000, 262_144), (5_000_000, 458_752))
 """From so many URLs on SQLite's page cache may have so many kB: the queue's index has to fit, or every new row reads a page."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 
-from nephila.frontier.batch import Changed, Looked, Rules
+from nephila.frontier.batch import Changed, Looked
 from nephila.frontier.sqlite_rows import row_of
+from nephila.url.scope import Rules
 
 ROWS_MAX = 10_000
 """Rows of `url` that are passed over in one go: some 20 ms, most of them are done."""

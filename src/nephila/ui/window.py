@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from starlette.routing import BaseRoute
 
-from nephila.ui import api, frame, hosts, now, replay, search, sitemap, urls, why
+from nephila.ui import api, frame, hosts, now, replay, rules, search, sitemap, urls, why
 from nephila.ui.desk import Desk
 
 
@@ -39,6 +39,7 @@ PAGES = (
     Page("urls", "/pages", urls.routes),
     Page("map", "/map", sitemap.routes),
     Page("search", "/search", search.routes),
+    Page("rules", "/rules", rules.routes),
     Page("why", "/why", why.routes),
     Page("archive", "/archive", replay.routes, of_crawl=False),
 )

@@ -13,6 +13,7 @@ LANGUAGES = ("en", "zh")
 FRAME = {
     "nav.now": ("Now", "现状"),
     "nav.hosts": ("Hosts", "主机"),
+    "nav.rules": ("Rules", "规则"),
     "nav.why": ("Why", "为什么"),
     "nav.archive": ("Archive", "存档"),
     "nav.label": ("Pages of the window", "窗口的页面"),
@@ -289,6 +290,36 @@ SEARCH = {
 }  # fmt: skip
 
 
+RULES = {
+    "rules.about": ("What is wanted, how much, and how fast. Stored addresses are held against other rules at once; the crawl goes on meanwhile.", "要什么、要多少、多快。更改后立即用新规则检查已存的地址，抓取继续进行。"),
+    "rules.scope": ("Scope", "范围"),
+    "rules.include": ("Only addresses in which one of these patterns is found (one per line)", "只要包含其中某个模式的地址（每行一个）"),
+    "rules.exclude": ("No address in which one of these is found", "不要包含其中某个模式的地址"),
+    "rules.embeds": ("Parts of pages from other hosts, too", "也抓取其他主机上的页面部件"),
+    "rules.sitemaps": ("Read sitemaps", "读取站点地图"),
+    "rules.ignore_nofollow": ("Follow links in spite of nofollow", "忽略 nofollow"),
+    "rules.max_depth": ("Links from a seed at most (-1: no limit)", "距起始地址最多链接数（-1：不限）"),
+    "rules.traps": ("Traps (on, off, no-calendar …)", "陷阱（on、off、no-calendar 等）"),
+    "rules.max_pages": ("Pages at most (0: no limit)", "最多页数（0：不限）"),
+    "rules.max_bytes": ("Bytes at most (0: no limit)", "最多字节（0：不限）"),
+    "rules.max_time": ("Seconds at most (0: no limit)", "最多秒数（0：不限）"),
+    "rules.delay": ("Pause between requests to a host (auto, or seconds)", "对同一主机的请求间隔（auto 或秒数）"),
+    "rules.per_host": ("Requests to a host at once", "对同一主机的并发请求"),
+    "rules.look": ("Preview", "预览"),
+    "rules.apply": ("Apply", "应用"),
+    "rules.not_running": ("Nothing is running: what is previewed here can be given when it is carried on.", "没有在运行：此处预览的设置可在继续抓取时给出。"),
+    "rules.changed": ("changed", "已更改"),
+    "rules.preview": ("What this would do", "这样更改会怎样"),
+    "rules.same": ("Nothing: these are the settings of the crawl.", "没有变化：与当前设置相同。"),
+    "rules.at_least": ("Not every stored address could be looked at in time: the numbers are at least these.", "未能及时检查所有已存地址：数字为下限。"),
+    "rules.back": ("refused addresses would be queued", "个被拒绝的地址会重新排队"),
+    "rules.gone": ("queued addresses would be refused", "个排队的地址会被拒绝"),
+    "rules.near": ("addresses that are too deep would be queued", "个过深的地址会排队"),
+    "rules.far": ("queued addresses would be too deep", "个排队的地址会过深"),
+    "rules.counted": ("more were only counted, and come back when a page with them is fetched again", "个只计了数，重新抓取含有它们的页面时才会回来"),
+    "rules.changing": ("The rules are changing: {} of {} stored addresses have been looked at.", "规则正在更改：已检查 {} / {} 个已存地址。"),
+}  # fmt: skip
+
 WHY = {
     "why.address": ("Any address", "任意网址"),
     "why.given": ("What if: settings such as max_depth=4", "假设：设置，例如 max_depth=4"),
@@ -320,7 +351,7 @@ WHY = {
     "why.step.path": ("way there", "路径"),
 }  # fmt: skip
 
-WORDS = FRAME | NOW | HOSTS | ARCHIVE | URLS | MAP | SEARCH | WHY
+WORDS = FRAME | NOW | HOSTS | ARCHIVE | URLS | MAP | SEARCH | RULES | WHY
 
 Say = Callable[..., str]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,6 +24,8 @@ MODES = ("host", "site", "name", "prefix", "any")
 
 URL_LENGTH_MAX = 8_192
 """Characters. Longer ones are traps or broken pages: no server that means well takes them (RFC 9110 asks for 8,000)."""
+NO_DEPTH = 1 << 30
+"""A depth that nothing has: there is no limit."""
 _VERDICTS_MAX = 1 << 16
 """Hosts remembered; then the memory starts anew."""
 
@@ -176,6 +178,19 @@ class Scope:
         if not self.spec.include or kind == "sitemap" or (kind == "embed" and self.spec.embeds):
             return ""
         return "" if self._include.first(url) else "include"
+
+
+class Rules(NamedTuple):
+    """What stored URLs are held against when the rules have changed. `depth_max`: NO_DEPTH without a limit."""
+
+    scope: Scope
+    depth_max: int
+
+    def judge(self, url: str, kind: str, depth: int, before: str) -> tuple[str, str]:
+        """(state, rule) of a URL that nobody has asked for yet; `before`: the rule that has refused it, or ""."""
+        if refusal := self.scope.again(url, kind, before):
+            return "refused", refusal
+        return ("queued", "") if depth <= self.depth_max else ("too_deep", "max_depth")
 
 
 _LOGOUT = re.compile(
