@@ -105,19 +105,9 @@ def test_warnings_forecast_and_limits_are_said(job: Any, browser: Browser, monke
 def test_the_warnings_of_a_running_crawl_come_before_what_its_numbers_tell(
     job: Any, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kinds = (
-        "trap",
-        "host",
-        "failing",
-        "disk",
-        "network",
-        "proxy",
-        "reader",
-        "worker",
-        "login",
-        "store",
-    )  # docs/steering.md
-    for kind in kinds:
+    monkeypatch.setattr(crawl_module, "FRESH_S", 0.0)
+    kinds = "trap host failing disk network proxy reader worker login store"  # docs/steering.md
+    for kind in kinds.split():
         running(monkeypatch, job, warnings=[{"kind": kind, "text": f"<i>{kind}", "since": 1_700_000_000.0}])
         text = browser.get("/").text
         assert f'<bdi>&lt;i&gt;{kind}</bdi> <span class="soft">since 2023-11-14 22:13:20 UTC' in text
