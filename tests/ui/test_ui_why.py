@@ -71,6 +71,7 @@ def test_links_lead_to_other_explanations(asked: Any) -> None:
 def test_what_if(asked: Any) -> None:
     text = asked(f"{A}/3", "max_depth=3")
     assert WORDS["why.given_title"][0] in text
+    assert '<a href="/rules">' in text
     assert "would be fetched with --max-depth 3" in text
     assert "did you mean max_depth?" in asked(f"{A}/3", "max_deth=3")
     assert "KEY=VALUE is expected" in asked(f"{A}/3", "include='a")

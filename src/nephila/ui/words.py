@@ -327,6 +327,7 @@ WHY = {
     "why.rule": ("decided by", "决定者"),
     "why.would": ("What would change it", "怎样才会改变"),
     "why.given_title": ("With these settings", "采用这些设置"),
+    "why.rules": ("Look at the rules and change them", "查看并修改规则"),
     "why.steps": ("Step by step", "逐步说明"),
     "why.kept": ("As it was kept", "查看存档"),
     "why.refused": ("What was refused, by rule", "按规则列出被拒绝的地址"),
