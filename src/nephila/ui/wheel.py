@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from nephila.look.cut import Bundle, Cluster, Cut
 
-BUNDLES_MAX = 260
-"""Curves drawn: those with most links."""
+CURVES_SHOWN = 260
+"""Those with most links; the others show when one of their ends is pointed at."""
 GROUPS = 8
 """Colours in turn."""
 _INNER, _OUTER, _LABEL = 318.0, 336.0, 346.0
@@ -47,15 +47,15 @@ class Curve(NamedTuple):
     hue: int
     path: str
     width: str
+    faint: bool
 
 
 class Wheel(NamedTuple):
-    """`arcs`: (hue, path) around the groups that were opened. `left`: bundles that are not drawn."""
+    """`curves`: those with most links last, on top. `arcs`: (hue, path) around the groups that were opened."""
 
     segments: list[Segment]
     curves: list[Curve]
     arcs: list[tuple[int, str]]
-    left: int
 
 
 def wheel(cut: Cut) -> Wheel:
@@ -70,20 +70,22 @@ def wheel(cut: Cut) -> Wheel:
     segments = [_segment(n, cluster, hues[cluster.group], *ends[n]) for n, cluster in enumerate(cut.clusters)]
     most = max((bundle.there + bundle.back for bundle in cut.bundles), default=1)
     curves = []
-    for bundle in cut.bundles[:BUNDLES_MAX]:
+    for n, bundle in enumerate(cut.bundles):
         a, b = (cut.clusters[n] for n in (bundle.a, bundle.b))
         from_a = bundle.there >= bundle.back
         share = math.sqrt((bundle.there + bundle.back) / most)
         path = _curve(
             middles[bundle.a], centres[a.group], middles[bundle.b], centres[b.group], together=a.group == b.group
         )
-        curves.append(Curve(bundle, hues[(a if from_a else b).group], path, f"{max(0.8, _WIDEST * share):.1f}"))
+        curves.append(
+            Curve(bundle, hues[(a if from_a else b).group], path, f"{max(0.8, _WIDEST * share):.1f}", n >= CURVES_SHOWN)
+        )
     arcs = [
         (hues[group], _band(ends[some[0]][0], ends[some[-1]][1], _OUTER + 2.5, _OUTER + 4.5))
         for group, some in groups.items()
         if len(some) > 1
     ]
-    return Wheel(segments, curves[::-1], arcs, max(len(cut.bundles) - BUNDLES_MAX, 0))
+    return Wheel(segments, curves[::-1], arcs)
 
 
 def _angles(clusters: list[Cluster]) -> list[tuple[float, float]]:

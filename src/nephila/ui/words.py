@@ -269,6 +269,8 @@ MAP = {
     "map.failed": ("failed", "失败"),
     "map.denied": ("not allowed or not wanted", "禁止或不需要"),
     "map.waiting": ("waiting", "等待中"),
+    "map.leads_away": ("links away, when pointed at", "指向时：链出"),
+    "map.leads_here": ("links here", "链入"),
     "map.depths": ("Links from the nearest start address (depth)", "距最近起始网址的链接数（深度）"),
     "map.depth": ("Depth {}: {} done, {} waiting, {} not wanted", "深度 {}：已完成 {}，等待 {}，不需要 {}"),
     "map.curve": ("Addresses found after so many visits", "随访问次数发现的网址"),
