@@ -143,8 +143,15 @@ def test_a_change_by_another_way_is_counted(path: Path) -> None:
     assert kept == counted
 
 
+def version_4(path: Path) -> None:
+    """The database as version 4 of the schema had it: archive files are nowhere but here."""
+    change(path, "ALTER TABLE archive DROP COLUMN sha256", "ALTER TABLE archive DROP COLUMN store")
+    change(path, "UPDATE meta SET value = '4' WHERE key = 'schema'")
+
+
 def version_3(path: Path) -> None:
     """The database as version 3 of the schema had it: nobody writes down what changed."""
+    version_4(path)
     triggers = ("url_change", "visit_change", "visit_gone")
     change(path, *(f"DROP TRIGGER {name}" for name in triggers), "DROP TABLE change")
     change(path, "UPDATE meta SET value = '3' WHERE key = 'schema'")
@@ -206,7 +213,7 @@ def again(path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("old", "version"), [(version_1, 1), (version_2, 2), (version_3, 3)])
+@pytest.mark.parametrize(("old", "version"), [(version_1, 1), (version_2, 2), (version_3, 3), (version_4, 4)])
 def test_an_old_database_is_brought_up_to_date(path: Path, old: Callable[[Path], None], version: int) -> None:
     again(path)
     wanted, fps, rows = indexes(path), stored(path), told(path)
@@ -219,6 +226,8 @@ def test_an_old_database_is_brought_up_to_date(path: Path, old: Callable[[Path],
     assert len(seen) == len(fps)
     assert indexes(path) == wanted
     assert told(path) == rows
+    with closing(sqlite3.connect(path)) as con:
+        assert {"sha256", "store"} <= {column[1] for column in con.execute("PRAGMA table_info(archive)")}
     copy = path.with_name(f"crawl.db.schema{version}")
     assert stored(copy) == fps
     assert dict(SqliteStore(path).query("SELECT key, value FROM meta"))["schema"] == str(db.SCHEMA)

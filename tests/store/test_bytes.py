@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
+import json
+import sqlite3
+from contextlib import closing
 from typing import Any
+from urllib.parse import urlsplit
 
+import duckdb
 import pytest
 from commands.stranger import FINISHED, Prompt, sites
 
@@ -73,12 +79,29 @@ def test_the_mirror_has_the_same_bytes(job: Prompt) -> None:
         assert hashlib.sha256(meant).hexdigest() in found, path
 
 
-@pytest.mark.parametrize("view", ["warc", "tianwang"])
+@pytest.mark.parametrize("view", ["warc", "tianwang", "wacz"])
 def test_archives_that_are_exported_have_the_same_bytes(job: Prompt, view: str) -> None:
     """Read back as an archive of another crawler's, and mirrored from there."""
-    name = {"warc": "all.warc.gz", "tianwang": "pages.tianwang"}[view]
+    name = {"warc": "all.warc.gz", "tianwang": "pages.tianwang", "wacz": "crawl.wacz"}[view]
     assert job.here("export", view, "job", "--to", name).code == FINISHED
     assert job.here("export", "mirror", "--from", name, "--to", "site").code == FINISHED
     found = {path.read_bytes() for path in (job.cwd / "site").rglob("*") if path.is_file()}
     for path, (body, head) in FILES.items():
         assert (gzip.decompress(body) if (CODED, "gzip") in head else body) in found, path
+
+
+def test_tables_and_text_know_the_bytes_and_decode_none_of_them(job: Prompt) -> None:
+    """Size and digest are those of what was sent; a text is one of a page, in UTF-8."""
+    for view in ("parquet", "sql", "text"):
+        assert job.here("export", view, "job", "--to", view).code == FINISHED
+    asked = "SELECT url, bytes, digest FROM {} WHERE kind != 'robots'"
+    parquet = duckdb.sql(asked.format(f"'{job.cwd}/parquet/visit/*/*.parquet'")).fetchall()
+    with closing(sqlite3.connect(job.cwd / "sql")) as con:
+        assert sorted(con.execute(asked.format("visit")).fetchall()) == sorted(parquet)
+    told = {urlsplit(url).path: (bytes, digest) for url, bytes, digest in parquet}
+    for path, (body, _) in FILES.items():
+        digest = f"sha1:{base64.b32encode(hashlib.sha1(body).digest()).decode()}"
+        assert told[path] == (len(body), digest), path
+    texts = {urlsplit(row["url"]).path: row for row in map(json.loads, (job.cwd / "text").read_text().splitlines())}
+    assert set(texts) == {"/", "/right.html", "/wrong.html"}
+    assert (texts["/right.html"]["title"], texts["/right.html"]["text"]) == ("中文", "蜘蛛不丢任何东西")

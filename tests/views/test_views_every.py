@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import random
 import subprocess
@@ -189,3 +190,30 @@ def test_an_export_that_fails_leaves_the_last_one(
         registry.export(view, large.folder, str(to), job.decode)
     assert content(to) == before
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+@pytest.mark.parametrize(
+    ("charset", "title", "text", "word"),
+    [
+        ("gb18030", "天网", "北京大学的搜索引擎收集了很多网页。", "搜索引擎"),
+        ("big5", "搜尋", "搜尋引擎收集網頁並且建立索引。", "收集網頁"),
+        ("shift_jis", "検索", "検索エンジンは索引を作ります。", "検索エンジン"),
+    ],
+)
+def test_a_site_in_an_old_charset_is_right_in_mirror_text_and_search(
+    job: Any, tmp_path: Path, charset: str, title: str, text: str, word: str
+) -> None:
+    html = f'<html><head><meta charset="{charset}"><title>{title}</title></head><body><p>{text}</p></body></html>'
+    job.page(f"{A}/{title}", html.encode(charset), charset=charset, title=title)
+    for view in ("mirror", "text"):
+        registry.export(view, job.folder, str(tmp_path / view), job.decode)
+    (page,) = [path for path in (tmp_path / "mirror" / "a.example").rglob("*.html") if title in path.name]
+    data = page.read_bytes()
+    declared = b"utf-8" if b"utf-8" in data[:300].lower() else charset.encode()
+    assert text in data.decode(declared.decode())
+    assert declared in data[:300].lower()
+    (row,) = map(json.loads, (tmp_path / "text").read_text("utf-8").splitlines())
+    assert (row["title"], row["text"]) == (title, text)
+    (hit,) = search(job.folder, word, job.decode).hits
+    assert (hit.title, word in hit.snippet) == (title, True)
+    assert [hit.snippet[start:end] for start, end in hit.marks][:1] == [word]
