@@ -152,6 +152,7 @@ def test_a_slow_store_slows_no_page(bucket: Bucket, home: Prompt, url: str) -> N
     assert stored(bucket) == archived(job)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("keep", ["--keep-local", "--no-keep-local"])
 def test_a_kill_in_the_middle_of_an_upload_loses_nothing(bucket: Bucket, home: Prompt, serve: Any, keep: str) -> None:
     body = data(1, BIG)
