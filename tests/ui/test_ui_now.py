@@ -10,6 +10,7 @@ import pytest
 from ui.asking import DESK, OURS, Browser
 
 from nephila import stats
+from nephila.ui import crawl as crawl_module
 from nephila.ui import desk as desk_module
 
 A = "https://a.example"
