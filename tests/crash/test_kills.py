@@ -81,7 +81,7 @@ def killed_crawl(
 
 
 @pytest.mark.parametrize(
-    ("victim", "kills_min", "lines_max"), [("group", 3, 200), ("front", 3, 200), ("worker", 4, 100)]
+    ("victim", "kills_min", "lines_max"), [("group", 3, 150), ("front", 3, 150), ("worker", 3, 100)]
 )
 def test_kills_by_progress(
     victim: str, kills_min: int, lines_max: int, calm: Callable[[int], Calm], tmp_path: Path
@@ -90,7 +90,7 @@ def test_kills_by_progress(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("victim", "mounts", "kills_min"), [("group", 40, 8), ("front", 40, 8), ("worker", 80, 14)])
+@pytest.mark.parametrize(("victim", "mounts", "kills_min"), [("group", 60, 8), ("front", 60, 8), ("worker", 100, 14)])
 def test_thirty_kills_by_progress(
     victim: str, mounts: int, kills_min: int, calm: Callable[[int], Calm], tmp_path: Path
 ) -> None:
