@@ -221,7 +221,8 @@ def build_serve() -> argparse.ArgumentParser:
         "serve",
         "DIR|--from FILE [--port N] [--with NAME] [--token-file FILE]",
         "Show what was crawled in a browser on this machine: any kept page at any time, also while the crawl runs.",
-        "examples:\n  nephila serve example.com\n  nephila serve --from theirs.wacz --port 8080",
+        "examples:\n  nephila serve example.com\n  nephila serve --from theirs.wacz --port 8080\n"
+        "  nephila serve example.com --port 8080 --token-file token     for programs, too (docs/api.md)",
     )
     _add_source(parser)
     parser.add_argument(

@@ -126,6 +126,10 @@ def test_settings(program: Program, front: list[dict[str, Any]]) -> None:
     assert program.order("/settings", {"values": {}})[0] == 400
     assert program.order("/settings", {"values": {"max_depth": {}}})[0] == 400
     assert front == [{"verb": "set", "values": {"max_depth": 3}}]
+    status, told = program.order("/settings/preview", {"values": {"exclude+": ["/a/"], "delay": 2}})
+    assert (status, told["gone"], told["changes"]["exclude"]) == (200, 0, [[], ["/a/"]])
+    assert program.order("/settings/preview", {"values": {"seeds": []}})[0] == 422
+    assert len(front) == 1
 
 
 def test_explanations(job: Any, program: Program) -> None:

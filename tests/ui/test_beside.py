@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -19,6 +20,7 @@ import pytest
 
 from nephila.testing import sites
 from nephila.testing.server import SiteServer
+from nephila.ui.facts import Status
 
 WAIT_S_MAX = 30.0
 
@@ -64,13 +66,25 @@ def shown(base: str, cookie: str) -> str:
         return str(answer.read().decode())
 
 
-def test_the_window_is_there_while_the_crawl_runs_and_gone_afterwards(tmp_path: Path) -> None:
+def told(base: str, token: str) -> dict[str, object]:
+    """What a program is told of the crawl."""
+    request = urllib.request.Request(f"{base}/api/v1/status", headers={"Authorization": f"Bearer {token}"})
+    with urllib.request.urlopen(request, timeout=WAIT_S_MAX) as answer:
+        return dict(json.loads(answer.read()))
+
+
+def test_the_window_is_there_while_the_crawl_runs_and_gone_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For people, and for programs that have the token of the environment; what a running crawl says is all described."""
+    monkeypatch.setenv("NEPHILA_TOKEN", token := "0123456789abcdef")
     with (
         SiteServer(sites.synthetic(30, 5, 500, 0.05), tmp_path / "log") as site,
         crawling(site, tmp_path / "job") as (crawl, address),
     ):
         base, cookie = entered(address)
         assert '<span class="chip running">' in shown(base, cookie)
+        assert set(told(base, token)) == set(Status.__struct_fields__)
         crawl.send_signal(signal.SIGTERM)
         assert crawl.wait(WAIT_S_MAX) == 4
         with pytest.raises(urllib.error.URLError):

@@ -37,7 +37,6 @@ def report(
         "reasons": dict(ledger.reasons.most_common(REASONS_MAX)),
         "bytes": ledger.bytes,
         "seconds": round(seconds, 3),
-        "pages": pages,
         "pages_per_second": round(pages / seconds, 1) if seconds > 0 else 0.0,
         "eta_seconds": _eta_s(books, ledger, [_wait_s(books, host, manners.pause(host)) for host in slow]),
         "offline_since": _wall_of(books, network.since),

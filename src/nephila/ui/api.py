@@ -17,13 +17,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
+from nephila import settings
 from nephila.errors import ConfigError, Damaged, JobError
-from nephila.explain import Explanation, Refusals, explain, parsed, refusals
+from nephila.explain import Explanation, Preview, Refusals, explain, parsed, preview, refusals
 from nephila.ui import facts, metrics, openapi
-from nephila.ui.crawl import Crawl
+from nephila.ui.crawl import TOLD_S_MAX, Crawl
 from nephila.ui.desk import Desk
 from nephila.ui.operation import Operation, route
 from nephila.ui.problem import problem
+from nephila.ui.rules import SET_S_MAX
 from nephila.ui.tables import Tables
 
 BASE = "/api/v1"
@@ -70,6 +72,7 @@ def operations(desk: Desk, crawl: Crawl) -> list[Operation]:
         Operation("POST", "/stop", "End the crawl so that it can be carried on", _order(crawl, "stop"), facts.Done, facts.Stop, STEERS),
         Operation("POST", "/host", "Pause, resume, slow or drop a host", _order(crawl, "host"), facts.Done, facts.HostOrder, STEERS),
         Operation("POST", "/settings", "Go on with other rules, budgets or manners", _settings(crawl), facts.Changed, facts.Settings, STEERS),
+        Operation("POST", "/settings/preview", "How many stored URLs other rules would move; nothing is changed", _preview(crawl), Preview, facts.Settings, (422,)),
         Operation("GET", "/explain", "Why an address is there or not, and what would change it", _explain(desk), Explanation, facts.Why, STEERS),
         Operation("GET", "/refused", "Everything that was refused, by rule", _refusals(desk), Refusals, refuses=(409,)),
     ]  # fmt: skip
@@ -93,15 +96,25 @@ def _order(crawl: Crawl, verb: str) -> Callable[..., Awaitable[facts.Done]]:
 
 def _settings(crawl: Crawl) -> Callable[[facts.Settings], Awaitable[facts.Changed]]:
     async def changed(taken: facts.Settings) -> facts.Changed:
-        answer = await _told(crawl, "set", taken)
+        answer = await _told(crawl, "set", taken, SET_S_MAX)
         return facts.Changed(answer["ok"], msgspec.convert(answer["effect"], facts.Effect))
 
     return changed
 
 
-async def _told(crawl: Crawl, verb: str, taken: msgspec.Struct | None) -> dict[str, Any]:
+def _preview(crawl: Crawl) -> Callable[[facts.Settings], Awaitable[Preview]]:
+    def looked(con: sqlite3.Connection, values: dict[str, facts.Setting]) -> Preview:
+        return preview(con, settings.load({}, {}, None, crawl.folder / "crawl.toml"), values)
+
+    async def previewed(taken: facts.Settings) -> Preview:
+        return await crawl.ask(looked, taken.values)
+
+    return previewed
+
+
+async def _told(crawl: Crawl, verb: str, taken: msgspec.Struct | None, timeout_s: float = TOLD_S_MAX) -> dict[str, Any]:
     """The answer of the crawl to an order. Raises HTTPException when nobody takes it, or it is refused."""
-    answer = await crawl.tell({"verb": verb} | (msgspec.structs.asdict(taken) if taken else {}))
+    answer = await crawl.tell({"verb": verb} | (msgspec.structs.asdict(taken) if taken else {}), timeout_s)
     if answer is None:
         raise HTTPException(409, "no crawl is running in this folder")
     if "error" in answer:
