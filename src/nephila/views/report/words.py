@@ -255,8 +255,6 @@ SAID: dict[str, Both] = {
     "unlinked": ("not linked", "无链接"),
     "all_rows": ("all rows", "全部"),
     "first_rows": ("first of them shown", "仅显示前几行"),
-    "means": ("What it means", "含义"),
-    "mend": ("How to mend it", "如何改进"),
     "manners": ("Proof of manners", "抓取礼貌证明"),
     "manners_said": (
         "How the crawl asked the site, reckoned from the log of all requests.",
