@@ -14,7 +14,7 @@ from nephila.frontier.sqlite_rows import row_of
 from nephila.url.scope import Rules
 
 ROWS_MAX = 10_000
-"""Rows of `url` that are passed over in one go: some 20 ms, most of them are done."""
+"""Rows of `url` that are passed over in one go: most of them are done."""
 CHANGED_MAX = 1_000
 """And changed: the scheduler takes them in while leases wait."""
 
