@@ -21,7 +21,7 @@ from nephila.terminal import bug, conclude, fail, hush, put, say, soften
 USAGE, BUG, INTERRUPTED, DISK = 2, 1, 4, 6
 PREVIEW_SECONDS_MAX = 30.0
 SET_SECONDS_MAX = 600.0
-"""A hundred million stored URLs are looked at in that time."""
+"""Millions of stored URLs are looked at in that time."""
 
 
 def main(argv: list[str] | None = None) -> int:
