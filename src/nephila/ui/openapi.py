@@ -25,18 +25,16 @@ _REFUSALS = {
     503: "it took too long: ask again, or for less",
 }
 _ALWAYS = (400, 401, 403, 503)
-_SCALAR = {"string", "integer", "number", "boolean", "array"}
 
 
 def described(operations: Sequence[Operation], base: str) -> dict[str, Any]:
     """`base`: where the paths of `operations` begin."""
     types = [kind for one in operations for kind in (one.takes, one.gives) if kind is not None]
     schemas, components = msgspec.json.schema_components([*types, Problem], ref_template=_REF)
-    of = dict(zip([*map(_name, types), _name(Problem)], schemas, strict=True))
+    of = dict(zip([*types, Problem], schemas, strict=True))
     paths: dict[str, Any] = {}
     for one in operations:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, of, components)
-    used = {"components": {"schemas": components}, "paths": paths}
     return {
         "openapi": "3.1.0",
         "jsonSchemaDialect": "https://json-schema.org/draft/2020-12/schema",
@@ -48,32 +46,26 @@ def described(operations: Sequence[Operation], base: str) -> dict[str, Any]:
         },
         "servers": [{"url": base}],
         "security": [{"token": []}],
-        **used,
-    } | {"components": {"schemas": components, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}}}
+        "components": {"schemas": components, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "paths": paths,
+    }
 
 
-def _name(kind: Any) -> str:
-    return repr(kind)
-
-
-def _operation(one: Operation, of: dict[str, Any], components: dict[str, Any]) -> dict[str, Any]:
+def _operation(one: Operation, of: dict[Any, Any], components: dict[str, Any]) -> dict[str, Any]:
     told: dict[str, Any] = {
         "operationId": f"{one.method.lower()}{one.path.title().replace('/', '').replace('.', '')}",
         "summary": one.summary,
-        "responses": {
-            "200": {"description": one.summary, "content": {"application/json": {"schema": of[_name(one.gives)]}}}
-        },
+        "responses": {"200": {"description": one.summary, "content": {"application/json": {"schema": of[one.gives]}}}},
     }
-    refusals = {*_ALWAYS, *one.refuses} | (
-        {413, 415} if one.method == "POST" and one.takes else {413} if one.method == "POST" else set()
-    )
+    of_body = ((413, 415) if one.takes else (413,)) if one.method == "POST" else ()
+    refusals = {*_ALWAYS, *one.refuses, *of_body}
     for status in sorted(refusals):
-        content = {TYPE: {"schema": of[_name(Problem)]}}
+        content = {TYPE: {"schema": of[Problem]}}
         told["responses"][str(status)] = {"description": _REFUSALS[status], "content": content}
     if one.takes and one.method == "GET":
         told["parameters"] = _parameters(components[one.takes.__name__])
     elif one.takes:
-        told["requestBody"] = {"required": True, "content": {"application/json": {"schema": of[_name(one.takes)]}}}
+        told["requestBody"] = {"required": True, "content": {"application/json": {"schema": of[one.takes]}}}
     return told
 
 
