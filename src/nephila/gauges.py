@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import string
 import sys
 import time
 from collections import Counter, deque
@@ -40,8 +41,12 @@ TOLD = {
     "worker.died": ("worker", "worker {worker} ended unasked and was replaced"),
     "login.given_up": ("login", "the login at {url} is given up ({reason})"),
     "store.failed": ("store", "{file} is not in the store ({reason})"),
+    "failing": ("failing", "{origin} has failed {failures} times in a row"),
+    "network": ("network", "no network: waiting, nothing is counted as failed"),
+    "disk": ("disk", "the disk is filling: {free:,} bytes are free, the crawl stops at {min_free:,}"),
+    "reader": ("reader", "a reader holds the database's log back: {bytes:,} bytes; let it end"),
 }
-"""Events that are worth a warning: its kind, and the sentence."""
+"""What is worth a warning: an event, or what is seen here; its kind, and the sentence."""
 
 
 class Gauges:
@@ -82,9 +87,8 @@ class Gauges:
     def heard(self, event: str, fields: dict[str, Any]) -> None:
         """An event of the log. Some are worth a warning until the crawl ends."""
         if event in TOLD:
-            kind, text = TOLD[event]
             about = str(fields.get("form") or fields.get("origin") or fields.get("worker") or fields.get("file") or "")
-            self._warn(kind, about, text.format(**fields))
+            self._warn(event, about, fields)
 
     def sample(self) -> None:
         """Look. Once a second."""
@@ -135,9 +139,9 @@ class Gauges:
         for kind, about in [key for key in self._warnings if key[0] == "failing" and key[1] not in failing]:
             del self._warnings[kind, about]
         for origin, failures in failing.items():
-            self._warn("failing", origin, f"{origin} has failed {failures} times in a row")
+            self._warn("failing", origin, {"origin": origin, "failures": failures})
         offline = gauge.offline_since
-        self._now(offline is not None, "network", "no network: waiting, nothing is counted as failed", offline)
+        self._now(offline is not None, "network", {}, offline)
         self._watch_disk(gauge, c)
         self._watch_log(gauge.now)
 
@@ -151,7 +155,7 @@ class Gauges:
         rate = (at_first - free) / max(gauge.now - since, 1.0)
         left_s = (free - c.min_free) / rate if rate > 0 and gauge.now - since > SAMPLES_MAX else float("inf")
         low = free < 2 * c.min_free or left_s < 3600 * DISK_HOURS
-        self._now(low, "disk", f"the disk is filling: {free:,} bytes are free, the crawl stops at {c.min_free:,}")
+        self._now(low, "disk", {"free": free, "min_free": c.min_free})
 
     def _watch_log(self, now: float) -> None:
         try:
@@ -160,19 +164,28 @@ class Gauges:
             size = 0
         self._log_since = (self._log_since or now) if size > LOG_BYTES_MAX else None
         held = self._log_since is not None and now - self._log_since >= LOG_SECONDS_MAX
-        self._now(held, "reader", f"a reader holds the database's log back: {size:,} bytes; let it end")
+        self._now(held, "reader", {"bytes": size})
 
-    def _now(self, so: bool, kind: str, text: str, since: float | None = None) -> None:
+    def _now(self, so: bool, name: str, facts: dict[str, Any], since: float | None = None) -> None:
         if so:
-            self._warn(kind, "", text, since)
+            self._warn(name, "", facts, since)
         else:
-            self._warnings.pop((kind, ""), None)
+            self._warnings.pop((name, ""), None)
 
-    def _warn(self, kind: str, about: str, text: str, since: float | None = None) -> None:
+    def _warn(self, name: str, about: str, fields: dict[str, Any], since: float | None = None) -> None:
         """Since when: since it was so first."""
+        kind, sentence = TOLD[name]
+        facts = {key: fields[key] for _, key, _, _ in string.Formatter().parse(sentence) if key}
         known = self._warnings.get((kind, about))
         begun = known["since"] if known else since or time.time()
-        self._warnings[kind, about] = {"kind": kind, "text": text, "since": round(begun, 3)}
+        text = sentence.format(**facts)
+        self._warnings[kind, about] = {
+            "kind": kind,
+            "text": text,
+            "since": round(begun, 3),
+            "name": name,
+            "facts": facts,
+        }
         if len(self._warnings) > WARNINGS_MAX:
             del self._warnings[next(iter(self._warnings))]
 

@@ -97,7 +97,7 @@ def test_a_host_that_fails_and_answers_again(crawl: Crawl) -> None:
 def test_no_network_since(crawl: Crawl) -> None:
     crawl.sample(offline_since=123.0)
     assert crawl.gauges.status()["warnings"][0] == {
-        "kind": "network", "text": "no network: waiting, nothing is counted as failed", "since": 123.0
+        "kind": "network", "text": "no network: waiting, nothing is counted as failed", "since": 123.0, "name": "network", "facts": {}
     }  # fmt: skip
     crawl.sample()
     assert crawl.warnings() == []

@@ -96,14 +96,54 @@ def test_a_crawl_is_watched_and_steered(context: Any, tmp_path: Path) -> None:
         page.wait_for_timeout(1000)
         assert sum(hit.host.startswith("127.0.0.2") for hit in site.hits()) <= asked + 1
 
+        page.click("nav a[href='/rules']")
+        page.fill("textarea[name=exclude]", "3[.]html$")
+        page.click("button:text-is('Preview')")
+        gone = int(page.text_content("#preview li:has-text('queued addresses would be refused') b").replace(",", ""))
+        wanted = page.text_content("#preview li:has-text('queued addresses would be refused') li a")
+        assert gone > 0
+        assert wanted.endswith("3.html")
+        page.click("button:text-is('Apply')")
+        assert page.text_content(".said").startswith("Done: exclude")
+        changed = len(site.hits())
+
+        assert why(page, site.url("/")).startswith("It is there")
+        assert why(page, wanted) == (
+            "It is not there, because the pattern 3[.]html$ of exclude is found in the address."
+        )
+        assert why(page, site.url("/nobody/links/here.html")).startswith(
+            "It was never met: no page that was kept links to it"
+        )
+
+        page.click("nav a[href='/search']")
+        command = page.text_content(".empty code").split()
+        assert command == ["nephila", "export", "search", str(tmp_path / "job")]
+        subprocess.run([sys.executable, "-m", *command], check=True, capture_output=True, timeout=60)
+        page.reload()
+        page.fill("input[name=q]", "page")
+        page.click("form[role=search] button")
+        assert page.locator(".hits li").count() > 1
+
         page.click("button[name=language]")
-        assert page.text_content("nav a[aria-current]") == "主机"
+        assert page.text_content("nav a[aria-current]") == "搜索"
         page.click("nav a[href='/']")
+        assert page.text_content(".chip") == "运行中"
         page.click("button[value=stop]")
         page.wait_for_selector(".over:not([hidden])")
         assert f"nephila serve {tmp_path / 'job'}" in page.inner_text(".over")
         assert crawl.wait(30) == 4
+        asked_since = site.hits()[changed + 2 :]  # what was in flight was not called back
+        assert len(asked_since) > 3
+        assert [hit.path for hit in asked_since if hit.path.endswith("3.html")] == []
         assert page.wrong == []
+
+
+def why(page: Any, address: str) -> str:
+    """The sentence of page Why."""
+    page.click("nav a[href='/why']")
+    page.fill("input[name=url]", address)
+    page.click(".ask button")
+    return str(page.text_content(".answer .sentence"))
 
 
 @contextmanager

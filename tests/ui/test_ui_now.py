@@ -109,9 +109,21 @@ def test_the_warnings_of_a_running_crawl_come_before_what_its_numbers_tell(
     monkeypatch.setattr(crawl_module, "FRESH_S", 0.0)
     kinds = "trap host failing disk network proxy reader worker login store"  # docs/steering.md
     for kind in kinds.split():
-        running(monkeypatch, job, warnings=[{"kind": kind, "text": f"<i>{kind}", "since": 1_700_000_000.0}])
+        running(
+            monkeypatch,
+            job,
+            warnings=[{"kind": kind, "text": f"<i>{kind}", "since": 1_700_000_000.0, "name": kind, "facts": {}}],
+        )
         text = browser.get("/").text
         assert f'<bdi>&lt;i&gt;{kind}</bdi> <span class="soft">since 2023-11-14 22:13:20 UTC' in text
+
+
+def test_a_warning_is_said_in_chinese(job: Any, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = {"origin": "https://<i>.example", "failures": 4}
+    running(
+        monkeypatch, job, warnings=[{"kind": "failing", "text": "x", "since": 0, "name": "failing", "facts": facts}]
+    )
+    assert "https://&lt;i&gt;.example 已连续失败 4 次" in browser.get("/", accept_language="zh").text
 
 
 def test_more_pages_than_that_are_not_live(job: Any, browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import string
 from pathlib import Path
 
 import pytest
 
 import nephila.ui
-from nephila.ui.words import WORDS, speaker
+from nephila.gauges import TOLD
+from nephila.ui.words import WARNINGS, WORDS, speaker, warned
 
 UI = Path(nephila.ui.__file__).parent
 TEXTS = [path.read_text() for path in (*UI.glob("*.py"), *UI.glob("templates/*.html")) if path.name != "words.py"]
@@ -32,3 +34,19 @@ def test_every_key_is_used_and_every_used_key_is_there() -> None:
 
 def test_a_text_is_asked_for_by_its_key() -> None:
     assert speaker("zh")("steer.done", "x") == "已执行：x"
+
+
+def places(text: str) -> set[tuple[str, str]]:
+    return {(name, spec or "") for _, name, spec, _ in string.Formatter().parse(text) if name}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_every_warning_is_said_in_chinese_with_the_same_facts(name: str) -> None:
+    assert places(WARNINGS[name]) == places(TOLD[name][1])
+    assert TOLD.keys() == WARNINGS.keys()
+
+
+def test_a_warning_is_said_in_the_language_of_who_reads() -> None:
+    warning = {"text": "a is lost", "name": "host.unreachable", "facts": {"origin": "http://a.test", "reason": "dns"}}
+    assert warned("zh", warning) == "http://a.test 不再回应（dns）"
+    assert warned("en", warning) == warned("zh", warning | {"name": "new"}) == "a is lost"

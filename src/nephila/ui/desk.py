@@ -80,6 +80,7 @@ class Desk:
         theme = request.cookies.get("theme", "")
         return self._env.get_template(template).render(
             say=self.say(request),
+            warned=words.warned,
             language=language_of(request),
             theme=theme if theme in THEMES else "",
             path=request.url.path,

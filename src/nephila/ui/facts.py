@@ -72,6 +72,8 @@ class Warning(msgspec.Struct, frozen=True):
     kind: str
     text: str
     since: Annotated[float, Meta(description="Unix time")]
+    name: Annotated[str, Meta(description="of the sentence: an event of the log, or the kind")]
+    facts: Annotated[dict[str, str | int | float], Meta(description="what the sentence says, by name")]
 
 
 class Effect(msgspec.Struct, frozen=True):

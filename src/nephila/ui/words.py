@@ -6,7 +6,8 @@ name (`say("state." ~ status.state)`) counts for all that begin with the part.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 LANGUAGES = ("en", "zh")
 
@@ -354,9 +355,31 @@ WHY = {
     "why.step.path": ("way there", "路径"),
 }  # fmt: skip
 
+WARNINGS = {
+    "trap.suspected": "{pages} 个形如 {origin}{form} 的网址没有新内容，其余不再抓取",
+    "host.unreachable": "{origin} 不再回应（{reason}）",
+    "host.parked": "暂不访问 {origin}：{why}",
+    "robots.unreachable": "无法读取 {origin}/robots.txt（{reason}）",
+    "proxy.none": "没有可用的代理（{proxy}：{reason}）",
+    "worker.died": "工作进程 {worker} 意外结束，已替换",
+    "login.given_up": "已放弃在 {url} 登录（{reason}）",
+    "store.failed": "{file} 未能存入存储（{reason}）",
+    "failing": "{origin} 已连续失败 {failures} 次",
+    "network": "没有网络：正在等待，不计为失败",
+    "disk": "磁盘将满：剩余 {free:,} 字节，到 {min_free:,} 时停止抓取",
+    "reader": "有程序读取数据库不放，日志已达 {bytes:,} 字节；请结束它",
+}
+"""Sentences of the crawl itself, which says them in English, by the name of the warning."""
+
 WORDS = FRAME | NOW | HOSTS | ARCHIVE | URLS | MAP | SEARCH | RULES | WHY
 
 Say = Callable[..., str]
+
+
+def warned(language: str, warning: Mapping[str, Any]) -> str:
+    """The text of a warning of the status; as the crawl has said it where there is no other."""
+    text = WARNINGS.get(warning["name"]) if language == "zh" else None
+    return text.format_map(warning["facts"]) if text else str(warning["text"])
 
 
 def speaker(language: str) -> Say:
