@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import random
 from typing import Any
 
 import pytest
 from fetch.rawweb import Web, answer, client, lease, run
 
 from nephila.types import Outcome
-from nephila.url.guard import Guard, special
+from nephila.url.guard import Guard, is_private, special
 
 SPECIAL = {
     "127.0.0.1": "loopback",
@@ -124,3 +126,22 @@ def test_allow_private_setting() -> None:
             await fetch.close()
 
     run(work())
+
+
+def test_private_hosts_are_told_as_the_register_of_addresses_has_them() -> None:
+    """Each block of IPv4 addresses at its borders and inside, against the standard library's register (RFC 6890)."""
+    rng = random.Random(1)
+    for first in range(256):
+        for rest in (0, 1, (1 << 24) - 1, *(rng.getrandbits(24) for _ in range(40))):
+            address = ipaddress.IPv4Address(first << 24 | rest)
+            assert is_private(str(address)) == (not address.is_global), address
+
+
+@pytest.mark.parametrize("host", ["93.localhost", "localhost.", "10.0.0.1", "[::1]", "[fd00::1]", "192.168.1.1"])
+def test_hosts_that_can_only_be_ours(host: str) -> None:
+    assert is_private(host)
+
+
+@pytest.mark.parametrize("host", ["93.184.216.34", "93.5", "093.1.2.3", "93.example", "8", "", "[2606:2800:220:1::1]"])
+def test_hosts_that_may_be_anybodys(host: str) -> None:
+    assert not is_private(host)

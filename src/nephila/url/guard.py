@@ -8,6 +8,7 @@ asked when a socket is about to be opened, of the address itself: a refused one 
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 
 from nephila.errors import ConfigError
 
@@ -101,6 +102,8 @@ def special(address: str) -> str:
 
 def is_private(host: str) -> bool:
     """A host that can only be ours: loopback, private or link-local address, or localhost. Names are not resolved."""
+    if host[-1:].isdigit() and _public_block(host.partition(".")[0]):
+        return False
     name = host.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -110,6 +113,15 @@ def is_private(host: str) -> bool:
         return not ipaddress.ip_address(name).is_global
     except ValueError:
         return False
+
+
+@lru_cache(1024)
+def _public_block(first: str) -> bool:
+    """All IPv4 addresses that begin with this number are public, as most are: asked for each new host, and then no address is read."""
+    if not (first.isascii() and first.isdecimal() and 0 < int(first) < 256 and str(int(first)) == first):
+        return False
+    block = ipaddress.IPv4Network((int(first) << 24, 8))
+    return not any(network.overlaps(block) for network, _ in IPV4)
 
 
 def is_literal(host: str) -> bool:
