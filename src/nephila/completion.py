@@ -5,8 +5,18 @@ from __future__ import annotations
 import argparse
 
 from nephila.errors import ConfigError
+from nephila.terminal import conclude, put
 
 SHELLS = ("bash", "zsh", "fish")
+
+
+def show(args: argparse.Namespace) -> int:
+    """`nephila completion`."""
+    made = script(args.shell)
+    if args.json:
+        return conclude(True, {"shell": args.shell, "script": made}, ())
+    put(made)  # as it is: tabs count, and nothing in it comes from outside
+    return 0
 
 
 def script(shell: str) -> str:

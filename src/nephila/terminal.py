@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+BUG, USAGE, INTERRUPTED, DISK = 1, 2, 4, 6
+"""Exit codes of commands (docs/commands.md); how a crawl ended has its own in `plan`."""
+
 
 def soften(*streams: Any) -> None:
     """An address that the terminal's encoding lacks is shown escaped; it must not end a crawl."""

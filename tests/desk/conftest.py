@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-import nephila
+import nephila.job
 from nephila import ui
 from nephila.errors import JobError
 from nephila.forget import Forgotten
 from nephila.storing import Sent
-from nephila.views import registry
 
 
 def made_up_status(**other: Any) -> dict[str, Any]:
@@ -103,6 +100,8 @@ class FakeJob:
         self._trouble()
         if self.nobody:
             raise JobError(f"no crawl runs in {folder}")
+        if "error" in self.answer:
+            raise JobError(self.answer["error"])
         self.asked.append((folder, request))
         return {"ok": f"done{self.text}", "effect": {"back": 3}} | self.answer
 
@@ -151,25 +150,11 @@ class FakeJob:
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch) -> FakeJob:
     fake = FakeJob()
-    module = ModuleType("nephila.job")
-    for name in [
-        "crawl",
-        "dry_run",
-        "status",
-        "state",
-        "ask",
-        "export",
-        "extract",
-        "search",
-        "explain",
-        "forget",
-        "upload",
-        "source",
-    ]:
-        setattr(module, name, getattr(fake, name))
-    module.VIEWS, module.VIEW_OPTIONS = registry.VIEWS, registry.OPTIONS  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "nephila.job", module)
-    monkeypatch.setattr(nephila, "job", module, raising=False)
+    for name in (
+        *("crawl", "dry_run", "status", "state", "ask", "export"),
+        *("extract", "search", "explain", "forget", "upload", "source"),
+    ):
+        monkeypatch.setattr(nephila.job, name, getattr(fake, name))
     monkeypatch.setattr(
         ui, "run", lambda source, title, port, tell, folder, token: tell("http://127.0.0.1:1/#token=x", "y")
     )

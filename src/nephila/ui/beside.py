@@ -22,7 +22,7 @@ from nephila.errors import ConfigError
 HOST = "127.0.0.1"
 END_S_MAX = 6.0
 """How long the window may tell the pages that look at it that all is over."""
-PROGRAM = "import sys; from nephila.cli import beside; beside(*sys.argv[1:])"
+PROGRAM = "import sys; from nephila.verbs.views import beside; beside(*sys.argv[1:])"
 NEEDED = ("jinja2", "prometheus_client", "starlette", "uvicorn")
 
 
