@@ -9,11 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import os
 import random
-import resource
 import secrets
-import shutil
 import signal
 import sqlite3
 import time
@@ -24,16 +21,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from nephila import __version__, control, db, events, resume, settings, storing, trouble
+from nephila import __version__, control, db, events, notices, premises, resume, settings, storing, trouble
 from nephila.changes import are_rules, changed, differences
 from nephila.clock import SystemClock
 from nephila.config import Config
 from nephila.crew import Crew
-from nephila.errors import ConfigError, Damaged, DiskFull, JobError
+from nephila.errors import ConfigError, Damaged, DiskFull
 from nephila.fetch.directory import Directory
 from nephila.frontier import cookies_txt
 from nephila.frontier.changing import Effect
-from nephila.frontier.cookies import Row as Cookie
 from nephila.frontier.local import LocalFrontier
 from nephila.frontier.scheduler import Scheduler
 from nephila.frontier.seen import ways
@@ -41,29 +37,14 @@ from nephila.frontier.sqlite import SqliteStore
 from nephila.gauges import Gauges
 from nephila.hand import Hand, launch
 from nephila.lock import JobLock
-from nephila.plan import (
-    CODES,
-    Ending,
-    Note,
-    Step,
-    WorkerSpec,
-    archive_name,
-)
-from nephila.url.guard import is_private
+from nephila.plan import CODES, Ending, Note, Step, WorkerSpec, archive_name, connections_of, workers_of
 from nephila.url.key import Fingerprints
-from nephila.url.parse import host_of, seed, without_userinfo
 from nephila.wanted import allowed_of, members_of, requests_of, scope_of
 from nephila.worker import new_loop
 
 if TYPE_CHECKING:
     from nephila.engine import Hooks
 
-WORKERS_MAX = 8
-OWN_FILES, FILES_PER_CONNECTION = 40, 2
-"""Files that a process of ours holds open by itself; and per request, whose large body may wait in a file."""
-STARTED = ("crawl.toml", "crawl.db", "crawl.db.at", "archive", "log.jsonl")
-"""What a folder holds in which a crawl was started."""
-DOMAINS_SAID = 20
 GAUGE_S = 1.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -112,20 +93,6 @@ def _mirror(folder: Path) -> str:
     return registry.export("mirror", folder, "", decode)
 
 
-def workers_of(config: Config) -> int:
-    """How many worker processes: one per core, at most eight, unless the user said."""
-    return min(os.cpu_count() or 1, WORKERS_MAX) if config.workers < 0 else config.workers
-
-
-def connections_of(config: Config) -> int:
-    """Requests at the same time per worker: as configured, or as many as files may be open. Workers raise their own limit."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    limit = hard if workers_of(config) else soft
-    if limit == resource.RLIM_INFINITY:
-        return config.connections
-    return max(1, min(config.connections, (limit - OWN_FILES) // FILES_PER_CONNECTION))
-
-
 class Front:
     """One job folder, open. `locked` around everything, then `open`, then `run`."""
 
@@ -138,7 +105,7 @@ class Front:
             from nephila.fetch.auth import check  # loads libcurl, which is otherwise the workers' business
 
             check(config)
-        self._cookies = _given_cookies(config)
+        self._cookies = cookies_txt.given(config, time.time())
         self._log: events.Log | None = None
         self._gauges = Gauges(
             folder,
@@ -164,12 +131,14 @@ class Front:
             yield from self._locked(fresh)
 
     def _locked(self, fresh: bool) -> Iterator[None]:
-        self._check_folder()
+        premises.make_ready(self.folder)
         lock = JobLock(self.folder)
         lock.acquire()
         try:
-            if fresh and any((self.folder / name).exists() for name in STARTED):
-                lock = self._start_anew(lock)
+            if fresh and premises.is_started(self.folder):
+                self._say(f"the former crawl was renamed to {premises.put_aside(self.folder, lock)}")
+                lock = JobLock(self.folder)
+                lock.acquire()
             self._lock = lock
             yield
         finally:
@@ -177,39 +146,12 @@ class Front:
             if self._log is not None:
                 self._log.close()
 
-    def _check_folder(self) -> None:
-        folder = self.folder
-        if folder.exists() and not folder.is_dir():
-            raise JobError(f"{folder} is a file, not a folder: choose another place with -o DIR")
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            names = {entry.name for entry in folder.iterdir()}
-        except OSError as error:
-            raise JobError(f"{folder} cannot be used: {error.strerror}") from error
-        if names and not names & {"crawl.toml", "crawl.db", "crawl.db.at", "lock", "log.jsonl"}:
-            raise JobError(f"{folder} is not empty and holds no crawl: choose another place with -o DIR")
-
-    def _start_anew(self, lock: JobLock) -> JobLock:
-        kept = self.folder.with_name(f"{self.folder.name}.{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}")
-        if (self.folder / "crawl.db.at").exists():  # from now on the old database lies with its pages
-            place = db.database(self.folder)
-            for path in place.parent.glob("crawl.db*"):
-                shutil.move(path, self.folder / path.name)
-            (self.folder / "crawl.db.at").unlink()
-        lock.release()
-        self.folder.rename(kept)
-        self.folder.mkdir(mode=0o700)
-        self._say(f"the former crawl was renamed to {kept}")
-        fresh = JobLock(self.folder)
-        fresh.acquire()
-        return fresh
-
     def open(self, retry: list[str], given: Sequence[str] = ()) -> Ending | None:
         """Everything up to the first request. An Ending when there is nothing to do."""
         toml = self.folder / "crawl.toml"
         old = settings.load({}, {}, None, toml) if toml.exists() else None
         if old is not None and given:
-            self._refuse_another_job(old, given)
+            premises.refuse_another_job(self.folder, old, given)
         others = settings.changes(old, self.config) if old else []
         settings.refuse_fixed(others)
         self._store = self._open_store()
@@ -242,7 +184,8 @@ class Front:
         added = self._scheduler.put(self._seeds)
         if known and added:
             self._say(f"{added} new seeds were added")
-        self._ask_for_contact()
+        if sentence := notices.contact(self.config, self._seeds):
+            self._say(sentence)
         if self._connections < self.config.connections:
             self._say(
                 f"only so many files may be open that {self._connections} connections per worker are used (ulimit -n)"
@@ -254,22 +197,13 @@ class Front:
             self._say(f"the crawl is paused, as it was: `nephila resume {self.folder}` lets it go on")
         return over
 
-    def _refuse_another_job(self, old: Config, given: Sequence[str]) -> None:
-        known = {seed(text)[0] for text in old.seeds}
-        if known and not any(without_userinfo(seed(text)[0]) in known for text in given):
-            first = next(iter(old.seeds))
-            raise JobError(
-                f"{self.folder} holds another crawl (of {first}): choose another folder with -o DIR;"
-                f" to add this address to that crawl, give {first} as well"
-            )
-
     def _open_store(self) -> SqliteStore:
         if self.config.state_dir:
             place = Path(self.config.state_dir).absolute()
             place.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.folder / "crawl.db.at").write_text(f"{place}\n")
         path = db.database(self.folder)
-        self._refuse_lost_database(path)
+        premises.refuse_lost_database(self.folder, path)
         c = self.config
         return SqliteStore(
             path,
@@ -279,14 +213,6 @@ class Front:
             min_free=c.min_free,
             step=self._step,
         )
-
-    def _refuse_lost_database(self, path: Path) -> None:
-        """A crawl that was started has a database; without it nothing may begin as if it had not."""
-        archive = self.folder / "archive"
-        started = (self.folder / "log.jsonl").exists() or (archive.is_dir() and any(archive.iterdir()))
-        if started and (not path.exists() or not path.stat().st_size):
-            what = "empty" if path.exists() else "missing"
-            raise Damaged(f"{path} is {what}, but {self.folder} holds a crawl: put it back, or start anew with --fresh")
 
     def _recover(self) -> None:
         """Archive files of a process that died are cut to what is committed, before anybody writes again."""
@@ -336,12 +262,6 @@ class Front:
         else:
             self._note("crawl.start", version=__version__, seeds=len(self._seeds), workers=workers_of(c))
         return scheduler
-
-    def _ask_for_contact(self) -> None:
-        c = self.config
-        public = not all(is_private(host_of(request.url)) for request in self._seeds)
-        if public and not c.contact and not c.user_agent:
-            self._say("please say who crawls: --contact you@example.org (or your page) becomes part of the User-Agent")
 
     def _already_over(self, meta: dict[str, str], known: bool) -> Ending | None:
         ended = self._scheduler.ended
@@ -400,7 +320,8 @@ class Front:
         await self._scheduler.flush()
         ending = self._ending("") if failure is None else self._end(Ending(CODES["disk"], "disk", str(failure)))
         self._close(ending.reason)
-        self._save_cookies()
+        if self.config.save_cookies:
+            self._say(cookies_txt.saved(self._scheduler.cookies(), Path(self.config.save_cookies)))
         if observe is not None:
             observe(self.status() | {"state": ending.reason})
         return ending
@@ -413,16 +334,6 @@ class Front:
         except sqlite3.OperationalError as error:
             self._note("disk.low", text=str(error))
         self._seen.close()
-
-    def _save_cookies(self) -> None:
-        if self.config.save_cookies:
-            path = Path(self.config.save_cookies)
-            try:
-                left = cookies_txt.write(self._scheduler.cookies(), path)
-            except OSError as error:
-                self._say(f"save_cookies: {path} cannot be written: {error.strerror}")
-            else:
-                self._say(f"cookies are in {path}" + (f"; {left} do not fit its format" if left else ""))
 
     def on_commit(self, committed: Callable[[list[int]], None], slow: Callable[[], bool]) -> None:
         """Tell `committed` the url ids of each commit; while `slow()` is true no new lease is given out."""
@@ -605,9 +516,8 @@ class Front:
         if self._log is not None:
             self._log.emit(name, **fields)
         self._gauges.heard(name, fields)
-        sentence = SENTENCES.get(name)
-        if sentence is not None:
-            self._say(sentence.format(**fields))
+        if sentence := notices.of(name, fields):
+            self._say(sentence)
 
     def _ending(self, text: str) -> Ending:
         ended = self._scheduler.ended
@@ -620,49 +530,11 @@ class Front:
             why = resume.seed_reasons(self.folder)
             reason, text = "no_seed", f"no seed could be fetched: {why}"
         if self.config.scope == "name":
-            self._warn_of_names()
+            self._say(notices.domains(resume.domains_met(self.folder)))
         return self._end(Ending(CODES[reason], reason, text))
-
-    def _warn_of_names(self) -> None:
-        """One name may be many owners' (sina.com, sina.net): the user sees where the crawl went."""
-        domains = resume.domains_met(self.folder)
-        more = f" and {len(domains) - DOMAINS_SAID} more" if len(domains) > DOMAINS_SAID else ""
-        self._say(
-            f"--scope name took in {len(domains)} domains, which need not be one owner's: {', '.join(domains[:DOMAINS_SAID])}{more}"
-        )
 
     def _end(self, ending: Ending) -> Ending:
         self._note("crawl.end", code=ending.code, reason=ending.reason, text=ending.text)
         if ending.code == CODES["disk"]:
             self._note("disk.low", text=ending.text)
         return ending
-
-
-SENTENCES = {
-    "scope.widened": "the seed {seed} redirected to {target}: its host is in scope too",
-    "seed.elsewhere": "the seed {seed} redirects to {target}, which is outside the scope (see --scope)",
-    "seed.http": "nothing answers at {origin} ({reason}): trying http",
-    "site.hosts": "{hosts} hosts of {site} are asked; {origin} and others wait (see --site-hosts)",
-    "trap.suspected": "{pages} addresses like {origin}{form} say nothing new: the rest is refused (see --traps)",
-    "host.parked": "{origin} is parked: {why}",
-    "network.lost": "no network: waiting, nothing is counted as failed",
-    "network.back": "the network is back",
-    "proxy.none": "no proxy works ({proxy}: {reason}): waiting, nothing is counted as failed",
-    "proxy.back": "the proxy {proxy} works again",
-    "host.unreachable": "{origin} does not answer any more: its URLs end as UNREACHABLE",
-    "tls.unverified": "{origin} is read although its certificate does not hold ({reason})",
-    "robots.unreachable": "{origin}/robots.txt cannot be read ({reason}): its URLs are not fetched",
-    "login.failed": "the login at {url} did not work: {reason}",
-    "login.given_up": "the login at {url} is given up ({reason}): the pages of its site wait; carry on with another --login",
-    "store.failed": "{file} is not in the store ({reason})",
-    "archive.damaged": "{file} does not read back as written: {visits} visits are queued again",
-}
-
-
-def _given_cookies(config: Config) -> list[Cookie]:
-    """The cookies to start with. A file that is to be written must be one of cookies, if it is there: another one, or one that
-    cannot be read, is not replaced. Raises ConfigError."""
-    now = time.time()
-    if config.save_cookies and Path(config.save_cookies).exists():
-        cookies_txt.read(Path(config.save_cookies), "save_cookies", now)
-    return cookies_txt.read(Path(config.cookies), "cookies", now) if config.cookies else []

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from nephila.config import Config
 from nephila.errors import ConfigError
 from nephila.frontier.cookies import ALL_MAX, Row
 from nephila.url.parse import host_of, normalise
@@ -20,6 +21,23 @@ BYTES_MAX = 16 << 20
 TITLE = "# Netscape HTTP Cookie File"
 _HTTP_ONLY = "#HttpOnly_"
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def given(config: Config, now: float) -> list[Row]:
+    """The cookies to start with. A file that is to be written must be one of cookies, if it is there: another one, or one that
+    cannot be read, is not replaced. Raises ConfigError."""
+    if config.save_cookies and Path(config.save_cookies).exists():
+        read(Path(config.save_cookies), "save_cookies", now)
+    return read(Path(config.cookies), "cookies", now) if config.cookies else []
+
+
+def saved(rows: Iterable[Row], path: Path) -> str:
+    """Write the cookies at the end. Returns a sentence about it, also when it could not be done."""
+    try:
+        left = write(rows, path)
+    except OSError as error:
+        return f"save_cookies: {path} cannot be written: {error.strerror}"
+    return f"cookies are in {path}" + (f"; {left} do not fit its format" if left else "")
 
 
 def read(path: Path, key: str, now: float) -> list[Row]:
