@@ -110,6 +110,8 @@ class Gauges:
         busy = self._busy(gauge.now)
         if gauge.paused:
             return "paused", ()
+        if gauge.held and not gauge.queued and not gauge.leases:
+            return "paused", tuple(gauge.held[:HOSTS_MAX])
         if gauge.offline_since is not None:
             return "network", ()
         if gauge.full:

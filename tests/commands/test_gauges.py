@@ -66,6 +66,14 @@ def test_each_is_told(crawl: Crawl, told: dict[str, Any], what: str) -> None:
     assert hosts == (["http://a.test"] if what == "manners" else [])
 
 
+def test_hosts_that_somebody_paused(crawl: Crawl) -> None:
+    """They hold a crawl up only when nothing else is left."""
+    crawl.sample(held=["http://b.test"], queued=0, leases=0, lines=[])
+    assert crawl.gauges.status()["limited_by"] == [{"what": "paused", "share": 1.0, "hosts": ["http://b.test"]}]
+    crawl.sample(held=["http://b.test"], queued=3, leases=0)
+    assert crawl.limits() == {"paused": 0.5, "manners": 0.5}
+
+
 def test_a_processor_that_is_used_up(crawl: Crawl) -> None:
     end = time.process_time() + 0.15
     crawl.gauges.sample()

@@ -41,6 +41,12 @@ def test_who_dies(plan: str, role: str, code: int) -> None:
     assert run(plan, role) == code
 
 
+def test_a_step_by_its_name(tmp_path: Path) -> None:
+    log = tmp_path / "steps"
+    assert [run(f"log:{log};at:step.2:{n}", "front") for n in (1, 2)] == [-signal.SIGKILL, 0]
+    assert steps(log)[1].name == "step.2"
+
+
 def test_the_log_ends_with_the_step_that_killed(tmp_path: Path) -> None:
     log = tmp_path / "steps"
     run(f"log:{log};kill:3", "worker")
@@ -57,7 +63,7 @@ def test_once_means_once(tmp_path: Path) -> None:
 
 
 def test_an_unknown_clause_is_refused() -> None:
-    with pytest.raises(ValueError, match="'explode' is not kill, once or log"):
+    with pytest.raises(ValueError, match="'explode' is not kill, at, once or log"):
         FaultPlan("explode:3", "front")
 
 

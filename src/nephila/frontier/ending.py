@@ -6,12 +6,15 @@ import time
 
 from nephila.frontier.books import Books, Ended
 from nephila.frontier.budget import Budgets
+from nephila.frontier.host import Host
 from nephila.frontier.ledger import Ledger
 from nephila.frontier.suspects import Suspects
 
 NO_LIMIT = 1 << 30
 NAMED_MAX = 3
-"""Parked hosts that the last sentence names."""
+"""Hosts that a sentence names."""
+PAUSED = "paused"
+"""No end: only hosts are left that somebody paused, and may resume."""
 
 
 class Ending:
@@ -21,6 +24,8 @@ class Ending:
         self._books, self._ledger, self._suspects, self._budgets = books, ledger, suspects, budgets
         self.draining: Ended | None = None
         """Nothing more is granted; the crawl ends with this when all leases are back."""
+        self._waits = False
+        """Only hosts are left that somebody paused."""
 
     def check(self) -> None:
         """Is it over? Only when all that was accepted is committed, too."""
@@ -28,13 +33,29 @@ class Ending:
         if books.leases or books.ended:
             return
         ending = self._ending()
-        if ending is None:
+        self._wait(ending is not None and ending.reason == PAUSED)
+        if ending is None or ending.reason == PAUSED:
             return
         if ledger.committing or not books.batch.empty:
             ledger.cut()
             return
         books.ended = ending
         books.on_change()
+
+    def _wait(self, waits: bool) -> None:
+        """For somebody who paused the hosts that are left, as for one who paused the crawl: limits in time stand still."""
+        books = self._books
+        if waits:
+            books.watch.run(False)
+        elif self._waits:
+            books.watch.run(not books.paused)
+        if waits and not self._waits:
+            books.note("hosts.paused", queued=books.queued, origin=self._paused()[0].origin)
+        self._waits = waits
+
+    def _paused(self) -> list[Host]:
+        """Hosts that somebody paused, the longest queues first."""
+        return sorted((h for h in self._books.parked if h.queued and h.state == "paused"), key=lambda h: -h.queued)
 
     def _ending(self) -> Ended | None:
         books = self._books
@@ -55,6 +76,8 @@ class Ending:
         aside = self._budgets.urls_aside()
         if waiting + aside < books.queued:
             return None
+        if self._paused():
+            return Ended(PAUSED, "")
         over = self._budgets.text() if aside else ""
         if not waiting:
             return Ended("limit", over)
@@ -67,7 +90,7 @@ class Ending:
         said = [
             f"{h.origin} until " + time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(h.parked_until))
             if h.parked_until
-            else f"{h.origin} until {'it is resumed' if h.state == 'paused' else 'its login works'}"
+            else f"{h.origin} until its login works"
             for h in hosts[:NAMED_MAX]
         ]
         return ", ".join(said) + (f" and {len(hosts) - NAMED_MAX} more" if len(hosts) > NAMED_MAX else "")

@@ -50,6 +50,8 @@ class Gauge(NamedTuple):
     lines: list[Line]
     failing: list[tuple[str, int]]
     """origin, failures in a row"""
+    held: list[str] = []
+    """hosts with something queued that somebody paused"""
 
 
 def gauge(books: Books, ledger: Ledger, manners: Manners, network: Network) -> Gauge:
@@ -58,7 +60,9 @@ def gauge(books: Books, ledger: Ledger, manners: Manners, network: Network) -> G
     hosts = [host for _, host in zip(range(HOSTS_MAX), books.by_id.values(), strict=False) if not host.waking]
     per_host = max(books.config.per_host, 1)
     waiting = [
-        host for host in hosts if host.queued and not host.parked_until and not manners.budgets.is_aside(host.id)
+        host
+        for host in hosts
+        if host.queued and not host.parked_until and host.state != "paused" and not manners.budgets.is_aside(host.id)
     ]
     first = heapq.nlargest(LINES_MAX, waiting, key=lambda host: host.queued * (manners.pause(host) + host.ttfb))
     due = books.heap.next_due()
@@ -86,4 +90,5 @@ def gauge(books: Books, ledger: Ledger, manners: Manners, network: Network) -> G
             for host in first
         ],
         [(host.origin, host.failures) for host in hosts if host.failures >= FAILURES and not host.verdict],
+        [host.origin for host in books.parked if host.queued and host.state == "paused"],
     )

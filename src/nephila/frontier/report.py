@@ -48,7 +48,9 @@ def report(
             if rule.startswith(PREFIX) and (n := ledger.refused[id])
         ],
         "changing": None if changing is None else dataclasses.asdict(changing),
-        "parked": [{"origin": host.origin, "until": host.parked_until} for host in books.parked],
+        "parked": [
+            {"origin": host.origin, "until": host.parked_until} for host in books.parked if host.state != "paused"
+        ],
     }
 
 

@@ -15,6 +15,9 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from nephila.url.parse import host_of
+from nephila.url.site import registrable
+
 MOMENTS_MAX = 256
 """Moments that are remembered; then every second one is forgotten, and they come half as often."""
 VISITS_MIN, SECONDS_MIN, MOMENTS_MIN = 10, 4.0, 5
@@ -90,7 +93,8 @@ def forecast(history: Sequence[Moment], now: Moment, budgets: Budgets) -> Foreca
     lately, always = _rate(before, now), _rate(first, now)
     rates = (max(lately, always), lately or always, max(min(lately, always), max(lately, always) / 20))
     left = _left(history, now, budgets)
-    waits = [_host_s(name, line, history, left, now, budgets) for name, line in now.hosts.items() if line.queued]
+    rooms = _rooms(now, budgets)
+    waits = [_host_s(name, line, history, left, now, rooms) for name, line in now.hosts.items() if line.queued]
     low, likely, high = (max([left[n] / rates[n], *(wait[n] for wait in waits)]) for n in range(3))
     high = 1.15 * high + 2.0
     for budget, used in ((budgets.pages, now.kept), (budgets.bytes, now.bytes)):
@@ -113,10 +117,30 @@ def _rate(earlier: Moment, later: Moment) -> float:
 def _left(history: Sequence[Moment], now: Moment, budgets: Budgets) -> Range:
     """Visits that are left of the whole crawl. What hosts have queued beyond the budget of their site is not asked for."""
     queued = now.queued
-    if budgets.site_pages:
-        queued -= sum(max(line.queued - max(budgets.site_pages - line.done, 0), 0) for line in now.hosts.values())
+    for room in {id(room): room for room in _rooms(now, budgets).values()}.values():
+        queued -= max(sum(now.hosts[name].queued for name in room.hosts) - room.pages, 0)
     points = [(moment.visits, moment.found) for moment in history]
     return _grown(points, now.visits, now.found, max(queued, 0))
+
+
+class _Room(NamedTuple):
+    """Pages that a site may still give, and its hosts."""
+
+    pages: int
+    hosts: list[str]
+
+
+def _rooms(now: Moment, budgets: Budgets) -> dict[str, _Room]:
+    """Host → room of its site; nothing without a budget per site."""
+    sites: dict[str, list[str]] = {}
+    for name in now.hosts if budgets.site_pages else ():
+        sites.setdefault(registrable(host_of(f"{name}/")), []).append(name)
+    return {
+        name: room
+        for names in sites.values()
+        for room in [_Room(max(budgets.site_pages - sum(now.hosts[one].done for one in names), 0), names)]
+        for name in names
+    }
 
 
 def _grown(points: list[tuple[int, int]], visits: int, found: int, queued: int) -> Range:
@@ -143,7 +167,9 @@ def _total(queued: float, rate: float, scale: float) -> float:
     return total
 
 
-def _host_s(name: str, line: Line, history: Sequence[Moment], whole: Range, now: Moment, budgets: Budgets) -> Range:
+def _host_s(
+    name: str, line: Line, history: Sequence[Moment], whole: Range, now: Moment, rooms: dict[str, _Room]
+) -> Range:
     """Seconds that one host needs for its part; one that is hardly known grows as the whole does."""
     points = [
         (known.done, known.done + known.queued) for moment in history if (known := moment.hosts.get(name)) is not None
@@ -153,8 +179,11 @@ def _host_s(name: str, line: Line, history: Sequence[Moment], whole: Range, now:
     else:
         part = line.queued / max(now.queued, 1)
         left = (part * whole[0], part * whole[1], part * whole[2])
-    most = max(budgets.site_pages - line.done, 0) if budgets.site_pages else math.inf
-    return min(left[0], most) * line.request_s, min(left[1], most) * line.request_s, min(left[2], most) * line.request_s
+    least, likely, most = left
+    if (room := rooms.get(name)) is not None:  # hosts of one site share it, and nobody knows how
+        least, likely, most = min(least, room.pages / len(room.hosts)), min(likely, room.pages), min(most, room.pages)
+    least = max(least - 1, 0.0)  # one is under way, or its pause is nearly over
+    return least * line.request_s, likely * line.request_s, most * line.request_s
 
 
 def _at(points: list[tuple[int, int]], visits: float) -> tuple[int, int]:

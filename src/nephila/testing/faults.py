@@ -7,6 +7,7 @@ stands in the variable NEPHILA_FAULT, clauses parted by `;`:
     kill:17             the 17th step of any process of the crawl, each process counting its own
     kill:front:17       the 17th step of the front process
     kill:worker:17      the 17th step of a worker
+    at:look.after:2     the second step of that name, in any process
     once:FILE           the kill happens at most once: FILE is made first, and where it is, nobody is killed
     log:FILE            append `role <tab> pid <tab> number <tab> name` per step
 """
@@ -38,6 +39,7 @@ class FaultPlan:
     def __init__(self, text: str, role: str) -> None:
         self.role, self.count = role, 0
         self._kill_at, self._once, self._log = 0, "", -1
+        self._name, self._left = "", 0
         self._lock = threading.Lock()
         for clause in filter(None, text.split(";")):
             self._clause(*clause.split(":", 1))
@@ -52,7 +54,9 @@ class FaultPlan:
             self.count += 1
             if self._log >= 0:
                 os.write(self._log, f"{self.role}\t{os.getpid()}\t{self.count}\t{name}\n".encode())
-            if self.count == self._kill_at and self._first():
+            self._left -= name == self._name
+            named = name == self._name and self._left == 0
+            if (named or self.count == self._kill_at) and self._first():
                 os.kill(os.getpid(), signal.SIGKILL)
 
     def _clause(self, word: str, value: str = "") -> None:
@@ -60,12 +64,15 @@ class FaultPlan:
             role, _, number = value.rpartition(":")
             if role in ("", self.role):
                 self._kill_at = int(number)
+        elif word == "at":
+            self._name, _, number = value.rpartition(":")
+            self._left = int(number)
         elif word == "once":
             self._once = value
         elif word == "log":
             self._log = os.open(value, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         else:
-            raise ValueError(f"{VARIABLE}: {word!r} is not kill, once or log")
+            raise ValueError(f"{VARIABLE}: {word!r} is not kill, at, once or log")
 
     def _first(self) -> bool:
         """Whether nobody was killed under this plan before."""

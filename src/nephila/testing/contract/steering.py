@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections import Counter
 
@@ -33,6 +34,46 @@ class Steering(Bench):
         assert run.counts() == {("OK", ""): 82}
         assert order[24:50].count("a.test") == 0
         assert order[50:].count("a.test") > 5
+
+    def test_a_host_that_is_paused_is_waited_for(self) -> None:
+        """It is the only one left, and stays so for an hour: no limit in time counts meanwhile."""
+        clock = FakeClock()
+        web = web_of(clock, star(20))
+        settings = config(max_time=600)
+        said = list[float]()
+
+        def steer(scheduler: Scheduler) -> bool:
+            if len(web.log) == 6:
+                scheduler.host_command(A, "pause")
+                asyncio.get_running_loop().call_later(3600, resume, scheduler)
+            return False
+
+        def resume(scheduler: Scheduler) -> None:
+            said.extend([scheduler.status()["seconds"], float(scheduler.status()["queued"])])
+            assert (scheduler.ended, scheduler.gauge().held, scheduler.gauge().lines) == (None, [A], [])
+            assert scheduler.status()["parked"] == []
+            scheduler.host_command(A, "resume")
+
+        crawl = self.start(web, clock, settings)
+        assert crawl.run(steer) is not None
+        assert crawl.scheduler.ended is not None
+        assert (crawl.scheduler.ended.reason, crawl.scheduler.outcomes) == ("finished", {"OK": 21})
+        assert said[0] < 60
+        assert [fields for event, fields in crawl.notes if event == "hosts.paused"] == [
+            {"queued": int(said[1]), "origin": A}
+        ]
+
+    def test_a_host_that_is_paused_is_waited_for_after_a_restart(self) -> None:
+        clock = FakeClock()
+        web = web_of(clock, star(20))
+        crawl = self.start(web, clock, config())
+        crawl.scheduler.put(crawl.seeds)
+        crawl.scheduler.host_command(A, "pause")
+        again = self.start(web, clock, config(), self.reopen(config()))
+        again.scheduler.put(again.seeds)
+        assert (again.scheduler.ended, again.scheduler.grant(8)) == (None, [])
+        again.scheduler.host_command(A, "resume")
+        assert len(again.scheduler.grant(8)) == 1
 
     @pytest.mark.parametrize("no_robots", [False, True])
     def test_slow(self, no_robots: bool) -> None:
