@@ -14,7 +14,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "nephila"
 
-WORDS = {"types", "errors", "ports", "config", "clock", "native"}
+WORDS = {"types", "errors", "ports", "config", "clock", "figures", "native"}
 """Everyone may use these, `url` (how a URL is spelled is a word, too), `credentials` (so is who we are where) and the package's
 own name and version."""
 
@@ -42,8 +42,7 @@ ALLOWED: dict[str, set[str]] = {
     "engine": {"verdict"},
     "store": set(),
     "views": PURE | {"archive", "db", "events", "store", "verdict"},
-    "explain": PURE
-    | {"archive", "changes", "db", "display", "events", "look", "settings", "values", "views", "wanted"},
+    "explain": PURE | {"archive", "changes", "db", "events", "look", "settings", "values", "views", "wanted"},
     "stats": PURE | {"archive", "db", "events"},
     "look": {"db", "stats"},
     "lock": set(),

@@ -77,6 +77,10 @@ def database(folder: Path) -> Path:
     return Path(pointer.read_text().strip()) / "crawl.db" if pointer.exists() else folder / "crawl.db"
 
 
+ASIDE = "u.state NOT IN ('queued', 'done')"
+"""Said of table `url` besides the state that is looked for, it lets SQLite use the index of rows that are set aside."""
+
+
 def visits_back(latest: str, most: int | None = None) -> str:
     """The head of a query: table `back` (id) of the visits that `latest` selects and of all before them of the same URLs.
 
@@ -85,6 +89,11 @@ def visits_back(latest: str, most: int | None = None) -> str:
     end = "" if most is None else f" LIMIT {most}"
     return f"""WITH RECURSIVE back (id) AS ({latest} UNION ALL
   SELECT w.before FROM back JOIN visit w ON w.id = back.id WHERE w.before > 0{end})"""
+
+
+def meta(con: sqlite3.Connection) -> dict[str, str]:
+    """Table `meta`: what is said once of the whole job (docs/schema.md)."""
+    return dict(con.execute("SELECT key, value FROM meta").fetchall())
 
 
 def reader(folder: Path) -> sqlite3.Connection:

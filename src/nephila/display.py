@@ -15,10 +15,11 @@ import shlex
 import unicodedata
 from collections import deque
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from nephila.events import UNSAFE
+from nephila.figures import amount, duration, moment
+from nephila.types import GOOD, KEPT
 
 COLUMNS_MIN, COLUMNS_MAX = 20, 120
 NOTES_MAX = 100
@@ -140,7 +141,7 @@ def frame(status: dict[str, Any], columns: int) -> list[tuple[str, str]]:
         lines.append((f"  no network since {moment(status['offline_since'])}; waiting for it", "yellow"))
     if down := [proxy for proxy in status["proxies"] if proxy["resting_since"]]:
         lines.append((f"  proxies: {_ways(status['proxies'], down)}", "yellow"))
-    if errors := [f"{name} {n:,}" for name, n in _ranked(done) if name not in ("OK", "UNCHANGED", "MOVED")]:
+    if errors := [f"{name} {n:,}" for name, n in _ranked(done) if name not in GOOD]:
         lines.append((f"  not kept: {' · '.join(errors)}", "red"))
     if status["reasons"]:
         lines.append((f"  because: {' · '.join(f'{r} {n:,}' for r, n in _ranked(status['reasons']))}", "red"))
@@ -190,7 +191,7 @@ def _trap(trap: dict[str, Any]) -> str:
 
 def one_line(status: dict[str, Any]) -> str:
     """The same in one line, for logs and pipes."""
-    bad = sum(n for name, n in status["outcomes"].items() if name not in ("OK", "UNCHANGED", "MOVED"))
+    bad = sum(n for name, n in status["outcomes"].items() if name not in GOOD)
     parts = [
         f"{status['state']} {duration(status['seconds'])}",
         f"found {status['found']:,}, kept {kept(status):,}, queued {status['queued']:,}, in flight {status['in_flight']:,}",
@@ -256,7 +257,7 @@ def next_commands(reason: str, folder: str, text: str = "") -> list[tuple[str, s
 
 def kept(status: dict[str, Any]) -> int:
     """Pages that are in the archive as of now."""
-    return int(status["outcomes"].get("OK", 0)) + int(status["outcomes"].get("UNCHANGED", 0))
+    return sum(int(status["outcomes"].get(outcome, 0)) for outcome in KEPT)
 
 
 def _ranked(counts: dict[str, int]) -> list[tuple[str, int]]:
@@ -345,28 +346,6 @@ def cut(text: str, columns: int) -> str:
         if used > columns - 1:
             return text[:i] + "…"
     return text
-
-
-def amount(size: float) -> str:
-    """Bytes, decimal: `245 MB`."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "bytes" or size >= 100 else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:,.1f} TB"
-
-
-def duration(seconds: float) -> str:
-    """`0:12:31`, past a day `2d 03:12:31`."""
-    hours, rest = divmod(int(seconds), 3600)
-    days, hours = divmod(hours, 24)
-    clock = f"{rest // 60:02}:{rest % 60:02}"
-    return f"{days}d {hours:02}:{clock}" if days else f"{hours}:{clock}"
-
-
-def moment(when: float) -> str:
-    """A Unix time, UTC, to the second; a site may name one that no calendar has."""
-    return datetime.fromtimestamp(min(max(when, 0.0), 253402300799.0), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 PREVIEWED = {

@@ -76,7 +76,7 @@ def state(folder: Path) -> str:
     if live is not None:
         return str(live["state"])
     with trouble.told(folder), contextlib.closing(db.reader(folder)) as con:
-        return stats.standing(dict(con.execute("SELECT key, value FROM meta").fetchall()), running=False)
+        return stats.standing(db.meta(con), running=False)
 
 
 def ask(folder: Path, request: dict[str, Any], timeout_s: float = 5.0) -> dict[str, Any]:

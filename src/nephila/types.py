@@ -58,6 +58,15 @@ class Outcome(enum.StrEnum):
     BLOCKED = "BLOCKED"
 
 
+KEPT = frozenset({Outcome.OK, Outcome.UNCHANGED})
+"""Outcomes of which a page is in the archive."""
+GOOD = KEPT | {Outcome.MOVED}
+"""Outcomes that need no reason."""
+
+Both = tuple[str, str]
+"""A text in both languages that people are spoken to in, (English, Chinese); `LANGUAGES` are their codes."""
+LANGUAGES = ("en", "zh")
+
 RETRYABLE = frozenset(
     {
         "dns.temporary",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nephila import display
+from nephila import display, figures
 from nephila.events import UNSAFE
 
 
@@ -242,12 +242,12 @@ def test_a_reader_that_left_ends_the_progress_only(status: dict[str, Any]) -> No
     ],
 )
 def test_amount(size: float, right: str) -> None:
-    assert display.amount(size) == right
+    assert figures.amount(size) == right
 
 
 @pytest.mark.parametrize(("seconds", "right"), [(0, "0:00:00"), (3599.9, "0:59:59"), (86400 * 2 + 61, "2d 00:01:01")])
 def test_duration(seconds: float, right: str) -> None:
-    assert display.duration(seconds) == right
+    assert figures.duration(seconds) == right
 
 
 @pytest.mark.parametrize("columns", [40, 80])

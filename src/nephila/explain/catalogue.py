@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from nephila.types import UNVERIFIED
+from nephila.types import UNVERIFIED, Both
 from nephila.url.traps import trap_of
 
-Pair = tuple[str, str]
-
-RULES: dict[str, Pair] = {
+RULES: dict[str, Both] = {
     "scope.host": (
         "the crawl stays on the hosts it began at (scope host), and {host} is none of them",
         "抓取限于起始主机（scope host），而 {host} 不在其中",
@@ -96,7 +94,7 @@ RULES: dict[str, Pair] = {
     ),
 }
 
-REASONS: dict[str, Pair] = {
+REASONS: dict[str, Both] = {
     # permission
     "robots_disallow": ("the robots.txt of {origin} forbids it", "{origin} 的 robots.txt 禁止抓取它"),
     "robots_unreachable": (

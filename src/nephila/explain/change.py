@@ -21,7 +21,7 @@ from nephila.explain.catalogue import of_reason, of_rule, reason_name
 from nephila.explain.model import Would
 from nephila.explain.policy import PRIVATE, Case, Policy
 from nephila.explain.record import Record
-from nephila.types import Kind, Outcome
+from nephila.types import GOOD, Kind, Outcome
 from nephila.url.parse import host_of, path_of
 from nephila.url.traps import TRAPS, switched, trap_of
 from nephila.values import FIELDS, TYPES, option_name
@@ -156,7 +156,7 @@ def _would(record: Record, case: Case, other: Config, change: Change, rule: str,
     return Would(shown, options, not rule, sentence, retry)
 
 
-FAILED = frozenset(Outcome) - {Outcome.OK, Outcome.UNCHANGED, Outcome.MOVED}
+FAILED = frozenset(Outcome) - GOOD
 """What ended so is asked for again only when it is queued again (`--retry`); of DENIED `no_robots` takes care itself."""
 DECIDING = frozenset(
     {"seeds", "scope", "include", "exclude", "embeds", "sitemaps", "max_depth", "ignore_nofollow", "traps", "no_robots"}

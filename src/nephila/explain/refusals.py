@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from nephila import db
 from nephila.explain.catalogue import RULES, of_reason, of_rule, rule_name
 from nephila.explain.model import Refusals, Refused
 from nephila.explain.record import Record
@@ -14,8 +15,7 @@ from nephila.views.source import Source
 EXAMPLES_MAX = 3
 RULES_MAX = 200
 """Rules that are shown; a site with very many dry forms has one for each."""
-_ASIDE = "u.state IN ('refused', 'too_deep', 'dropped') AND u.state NOT IN ('queued', 'done')"
-"""The second half is what lets SQLite use the index of rows that are set aside."""
+_ASIDE = f"u.state IN ('refused', 'too_deep', 'dropped') AND {db.ASIDE}"
 
 
 def refusals(source: Source, *, chinese: bool = False) -> Refusals:

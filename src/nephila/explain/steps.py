@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from nephila.display import amount, duration, moment
 from nephila.explain.catalogue import of_reason
 from nephila.explain.change import clause
 from nephila.explain.links import Linkers, Way
 from nephila.explain.model import Step
 from nephila.explain.policy import Case
 from nephila.explain.record import Record, Row
+from nephila.figures import amount, duration, moment
 from nephila.robots.rules import Rules
 from nephila.types import RobotsFile
 from nephila.url.key import key

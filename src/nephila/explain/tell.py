@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from nephila.display import moment
 from nephila.explain.links import Linkers
 from nephila.explain.steps import Steps
+from nephila.figures import moment
+from nephila.types import KEPT, Both
 from nephila.url.parse import origin
 
-GOOD = ("OK", "UNCHANGED")
-ENDED = {
+ENDED: dict[str, Both] = {
     "finished": ("the crawl is finished", "抓取已完成"),
     "limit": ("the crawl ended at a limit", "抓取因达到限额而结束"),
     "interrupted": ("the crawl was stopped", "抓取已停止"),
@@ -25,7 +25,7 @@ class Teller(Steps):
     def visited(self) -> tuple[str, str]:
         """(verdict, sentence) of what has its outcome."""
         row, when = self._row, moment(self._row["started"])
-        if row["outcome"] in GOOD:
+        if row["outcome"] in KEPT:
             flaw = self(f", but {self.because()}", f"，但{self.because()}") if row["reason"] else ""
             return "kept", self(f"It is there: fetched on {when}{flaw}.", f"已保存：于 {when} 抓取{flaw}。")
         if row["outcome"] == "MOVED":

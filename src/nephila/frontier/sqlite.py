@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from nephila import db
 from nephila.errors import DiskFull
 from nephila.frontier import order
 from nephila.frontier import sqlite_tally as tally
@@ -177,7 +178,7 @@ class SqliteStore:
     # --- opening ----------------------------------------------------------------------------------------------------
 
     def meta(self) -> dict[str, str]:
-        return dict(self._con.execute("SELECT key, value FROM meta").fetchall())
+        return db.meta(self._con)
 
     def set_meta(self, values: dict[str, str]) -> None:
         self._con.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(values.items()))

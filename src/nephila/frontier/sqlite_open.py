@@ -84,11 +84,11 @@ def snapshot(con: sqlite3.Connection, seen: Any, tally: Tally, *, deep: bool) ->
         sqlite_known.fill(con, seen, deep=deep)
     special = con.execute(_SPECIAL).fetchall()
     return Snapshot(
-        dict(con.execute("SELECT key, value FROM meta").fetchall()),
+        db.meta(con),
         con.execute("SELECT id, origin, due, parked_until, state FROM host ORDER BY id"),
         _queued(con),
         [(origin, row_of(r)) for origin, *r in special if r[3] == "robots"],
-        {fp + BIAS: id for fp, id in con.execute(f"SELECT fp, id FROM url WHERE {_REFUSED}")},
+        {fp + BIAS: id for fp, id in con.execute(f"SELECT fp, id FROM url AS u WHERE {_REFUSED}")},
         dict(con.execute("SELECT text, id FROM rule")),
         con.execute("SELECT domain, host_only, path, name, value, expires, secure, http_only FROM cookie").fetchall(),
         one(con, "SELECT coalesce(max(id), 0) FROM url"),
@@ -98,7 +98,7 @@ def snapshot(con: sqlite3.Connection, seen: Any, tally: Tally, *, deep: bool) ->
         tally.outcomes.get("OK", 0),
         tally.bytes,
         tally.found,
-        one(con, f"SELECT count(*) FROM url WHERE {_REFUSED}"),
+        one(con, f"SELECT count(*) FROM url AS u WHERE {_REFUSED}"),
         one(con, "SELECT count(*) FROM relax"),
         {r[0]: _chain(con, r[6], r[5]) for _, *r in special if r[5]},
         [r[0] for _, *r in special if r[6] == 0 and r[3] != "robots"],
@@ -110,8 +110,7 @@ def snapshot(con: sqlite3.Connection, seen: Any, tally: Tally, *, deep: bool) ->
     )
 
 
-_REFUSED = "state = 'refused' AND state NOT IN ('queued', 'done')"
-"""The second half is what lets SQLite use the index of rows that are set aside."""
+_REFUSED = f"u.state = 'refused' AND {db.ASIDE}"
 _SPECIAL = (
     "SELECT h.origin, u.id, u.fp, u.url, u.kind, u.depth, u.hops, u.parent, u.score, u.attempts, u.unread"
     " FROM url AS u INDEXED BY url_special JOIN host AS h ON h.id = u.host"

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from nephila import db
 from nephila.errors import ConfigError
 from nephila.look.look import LOOK_S, Look, parts
 from nephila.look.pattern import Pattern
@@ -41,8 +42,7 @@ OPENNESS = (
     """coalesce(v.access, (SELECT w.access FROM url p JOIN visit w ON w.id = p.visit WHERE p.id = u.parent), '')"""
 )
 """Which credentials a row takes to be seen: one that was not visited is as open as the page where it was found."""
-_ASIDE = "u.state = '{}' AND u.state NOT IN ('queued', 'done')"
-"""The second half is what lets SQLite use the index of rows that are set aside."""
+_ASIDE = f"u.state = '{{}}' AND {db.ASIDE}"
 _FROM = "FROM url u LEFT JOIN visit v ON v.id = u.visit"
 _ROW = f"""SELECT u.id, u.url, u.kind, u.depth, u.state, u.due, u.attempts, coalesce(r.text, '') AS rule, coalesce(v.started, 0.0) AS started,
   coalesce(v.outcome, '') AS outcome, coalesce(v.reason, '') AS reason, coalesce(v.status, 0) AS status,

@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from nephila import db
-from nephila.types import UNVERIFIED
+from nephila.types import GOOD, UNVERIFIED
 
 ASK_SECONDS_MAX = 2.0
 """A reader that stays longer holds the writer's log back."""
 HOSTS_MAX, REASONS_MAX, PARKED_MAX = 5, 10, 100
 TRAPS_MAX, EXAMPLES_MAX = 10, 3
-GOOD = ("OK", "UNCHANGED", "MOVED")
-"""Outcomes that need no reason."""
 
 # The requests for robots.txt are not counted as visits. They are few and found by one scan, which costs less than asking
 # for every visit what it was for.
@@ -42,7 +40,7 @@ FROM (SELECT host, count(*) AS n FROM url WHERE state = 'queued' GROUP BY host) 
 
 
 _TRAPS = "SELECT id, text, count FROM rule WHERE text >= 'trap:' AND text < 'trap;' AND count > 0 ORDER BY count DESC LIMIT ?"
-_TRAPPED = "SELECT url FROM url WHERE state = 'refused' AND state NOT IN ('queued', 'done') AND rule = ? LIMIT ?"
+_TRAPPED = f"SELECT url FROM url AS u WHERE u.state = 'refused' AND {db.ASIDE} AND rule = ? LIMIT ?"
 
 
 def snapshot(
@@ -59,7 +57,7 @@ def snapshot(
     offline_since, proxies, workers, folder, archive_files, traps, changing, forecast, limited_by, warnings, parked, unknown. What only a running front knows is 0 or None.
     """
     now = time.time() if now is None else now
-    meta = dict(con.execute("SELECT key, value FROM meta").fetchall())
+    meta = db.meta(con)
     unknown: list[str] = []
     visits = _ask(con, _OUTCOMES, "outcomes", unknown) + _ask(con, _ROBOTS, "robots", unknown)
     queues = _ask(con, _QUEUES, "queued", unknown)

@@ -14,7 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
-from nephila import display
+from nephila import display, figures
+from nephila.types import LANGUAGES
 from nephila.ui import words
 
 if TYPE_CHECKING:
@@ -61,10 +62,10 @@ class Desk:
         )
         self.filters = self._env.filters
         self.filters |= {
-            "amount": display.amount,
+            "amount": figures.amount,
             "count": "{:,}".format,
-            "duration": display.duration,
-            "moment": display.moment,
+            "duration": figures.duration,
+            "moment": figures.moment,
             "shown": display.safe,
         }
 
@@ -153,7 +154,7 @@ def language_of(request: Request) -> str:
     """`en` or `zh`: as chosen, else as the browser prefers."""
     chosen = request.cookies.get("language", "")
     wanted = [name.strip()[:2] for name in request.headers.get("accept-language", "").lower().split(",")]
-    return next((name for name in (chosen, *wanted) if name in words.LANGUAGES), words.LANGUAGES[0])
+    return next((name for name in (chosen, *wanted) if name in LANGUAGES), LANGUAGES[0])
 
 
 def back(address: str) -> str:

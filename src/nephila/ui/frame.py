@@ -7,7 +7,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from nephila.ui import words
+from nephila.types import LANGUAGES
 from nephila.ui.desk import THEMES, Desk, back
 
 ORDERS = ("pause", "resume", "stop")
@@ -29,7 +29,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
         """Language and colours, kept by the browser."""
         form = await desk.form(request)
         answer = RedirectResponse(back(form.get("back", "")), 303)
-        for name, known in (("language", words.LANGUAGES), ("theme", THEMES)):
+        for name, known in (("language", LANGUAGES), ("theme", THEMES)):
             if form.get(name) in known:
                 answer.set_cookie(name, form[name], max_age=_YEAR_S, samesite="strict", path="/")
         return answer

@@ -10,8 +10,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from nephila import display, stats
+from nephila import display
 from nephila.stats.course import RECENT_S, Course, Recent, recent
+from nephila.types import GOOD
 from nephila.ui import drawing
 from nephila.ui.desk import Desk
 from nephila.views.replay import Replay
@@ -56,7 +57,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
         return {
             "status": status,
             "kept": display.kept(status),
-            "failed": sum(n for name, n in status["outcomes"].items() if name not in stats.GOOD),
+            "failed": sum(n for name, n in status["outcomes"].items() if name not in GOOD),
             "curves": _curves(course, status["running"]),
             "outcomes": drawing.shares(status["outcomes"].items()),
             "media_types": drawing.shares(course.media_types.items()),

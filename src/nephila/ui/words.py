@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-LANGUAGES = ("en", "zh")
+from nephila.types import LANGUAGES, Both
 
 FRAME = {
     "nav.now": ("Now", "现状"),
@@ -371,7 +371,7 @@ WARNINGS = {
 }
 """Sentences of the crawl itself, which says them in English, by the name of the warning."""
 
-WORDS = FRAME | NOW | HOSTS | ARCHIVE | URLS | MAP | SEARCH | RULES | WHY
+WORDS: dict[str, Both] = FRAME | NOW | HOSTS | ARCHIVE | URLS | MAP | SEARCH | RULES | WHY
 
 Say = Callable[..., str]
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from html import escape
 from urllib.parse import quote
+
+from nephila.figures import amount, days
 
 _HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -42,11 +43,11 @@ def page(
 ) -> str:
     """`seeds`: (url, path, title); `hosts`: (name, path of its first page, files), of `hosts_all`; `first` and `last`: when the
     pages were fetched (Unix time)."""
-    fetched = _day(first) if _day(first) == _day(last) else f"{_day(first)} – {_day(last)}"
+    fetched = days(first, last)
     numbers = [
         (f"{files:,}", "files · 文件"),
         (f"{hosts_all:,}", "hosts · 主机"),
-        (_size(size), "size · 大小"),
+        (amount(size), "size · 大小"),
         (fetched if files else "–", "fetched (UTC) · 抓取日期"),
     ]
     starts = [_entry(path, title or url, url if title else "") for url, path, title in seeds]
@@ -69,18 +70,6 @@ def page(
             "</body></html>\n",
         )
     )
-
-
-def _day(moment: float) -> str:
-    return f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d}"
-
-
-def _size(size: float) -> str:
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            break
-        size /= 1000
-    return f"{size:,.0f} {unit}" if unit == "bytes" or size >= 10 else f"{size:,.1f} {unit}"
 
 
 def _section(title: str, entries: list[str]) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from nephila.views.report.words import Both
+from nephila.types import Both
 
 _WIDTH, _HEIGHT, _FOOT, _HEAD = 360, 96, 20, 14
 _RADIUS = 52

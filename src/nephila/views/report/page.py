@@ -7,16 +7,17 @@ whatever a title or an address from the web holds, nothing is asked for when the
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+from nephila.figures import amount, days
+from nephila.types import Both
 from nephila.views.report import charts
 from nephila.views.report.findings import DEPTH_MAX, SLOW_MS
 from nephila.views.report.manners import Manners
-from nephila.views.report.tables import Shown, both, grade, said, section, size, table
-from nephila.views.report.words import COLUMNS, FINDINGS, GRADES, SAID, Both
+from nephila.views.report.tables import Shown, both, grade, said, section, table
+from nephila.views.report.words import COLUMNS, FINDINGS, GRADES, SAID
 
 HOSTS_MAX = 20
 _STYLE = Path(__file__).with_name("report.css")
@@ -76,7 +77,7 @@ def page(overview: Overview, findings: Sequence[Shown], proof: Proof | None, lan
     yield (
         '<header><div class="switch"><label for="en" lang="en">English</label><label for="zh" lang="zh">中文</label></div>'
         f'<div class="kicker">{said("report")}</div><h1>{escape(names)}</h1>'
-        f'<p class="soft">{said("crawled")} {_days(overview)} (UTC)</p></header>\n<main>\n'
+        f'<p class="soft">{said("crawled")} {days(overview.first, overview.last)} (UTC)</p></header>\n<main>\n'
     )
     yield _top(overview, findings)
     yield _charts(overview)
@@ -97,18 +98,13 @@ def _unread(overview: Overview) -> str:
     return f" {overview.unread:,} {said('unread')}." if overview.unread else ""
 
 
-def _days(overview: Overview) -> str:
-    first, last = (f"{datetime.fromtimestamp(moment, UTC):%Y-%m-%d}" for moment in (overview.first, overview.last))
-    return first if first == last else f"{first} – {last}"
-
-
 # --- above all --------------------------------------------------------------------------------------------------------
 
 
 def _top(overview: Overview, findings: Sequence[Shown]) -> str:
     share = overview.healthy / overview.pages if overview.pages else 1.0
     numbers = [("pages", f"{overview.pages:,}", ""), ("addresses", f"{overview.addresses:,}", "")]
-    numbers += [("hosts", f"{overview.hosts:,}", ""), ("transferred", size(overview.bytes), "")]
+    numbers += [("hosts", f"{overview.hosts:,}", ""), ("transferred", amount(overview.bytes), "")]
     for name in GRADES:
         count = sum(shown.number for shown in findings if shown.finding.grade == name)
         numbers.append((f"{name}s", f"{count:,}", name if count else "zero"))
@@ -138,7 +134,9 @@ def _charts(overview: Overview) -> str:
     answers = [(name, overview.answers.get(name, 0), style) for name, style in _ANSWERS.items()]
     weights = sorted(overview.weights.items(), key=lambda item: -item[1])
     colours = ("plain", "notice", "good", "warning", "error", "quiet", "quiet", "quiet")
-    parts = ((SAID[name], number, style, size(number)) for (name, number), style in zip(weights, colours, strict=False))
+    parts = (
+        (SAID[name], number, style, amount(number)) for (name, number), style in zip(weights, colours, strict=False)
+    )
     pictures = [
         ("answers", _divided((SAID[name], number, style, f"{number:,}") for name, number, style in answers)),
         ("weights", _divided(parts)),

@@ -12,7 +12,7 @@ import numpy as np
 from nephila.errors import Damaged
 from nephila.page.markup import bare
 from nephila.page.sketch import sketch
-from nephila.types import ERRANDS, Kind, Links, Page
+from nephila.types import ERRANDS, KEPT, Kind, Links, Page
 from nephila.url.key import Fingerprints
 from nephila.url.parse import host_of, without_userinfo
 from nephila.views import reading
@@ -53,7 +53,7 @@ class Pages:
         if not sitemap and (kept.media_type not in HTML_TYPES or kept.kind in _NO_PAGES):
             return
         now = self._con.execute("SELECT outcome FROM address WHERE id = ?", (kept.url_id,)).fetchone()
-        if now is None or now[0] not in ("OK", "UNCHANGED"):
+        if now is None or now[0] not in KEPT:
             return
         found = reading.read(self._source, kept)
         links = found.page.links or Links(kept.url, "utf-8", [], [], [], [], resolve=lambda *_: None)

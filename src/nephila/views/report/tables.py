@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
+from nephila.figures import amount
+from nephila.types import Both
 from nephila.views.report.findings import Finding
-from nephila.views.report.words import COLUMNS, FINDINGS, GRADES, PROBLEMS, SAID, Both
+from nephila.views.report.words import COLUMNS, FINDINGS, GRADES, PROBLEMS, SAID
 
 SHOWN_MAX = 20
 """Rows of a finding on the page; all are in its CSV file."""
@@ -74,15 +76,6 @@ def both(words: Both) -> str:
     return f'<span class="en" lang="en">{escape(words[0])}</span><span class="zh" lang="zh">{escape(words[1])}</span>'
 
 
-def size(bytes: float) -> str:
-    """Decimal: `245 kB`."""
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if bytes < 1000 or unit == "TB":
-            break
-        bytes /= 1000
-    return f"{bytes:,.0f} {unit}" if unit == "bytes" or bytes >= 100 else f"{bytes:,.1f} {unit}"
-
-
 def _places(number: int) -> str:
     return both((f"{number:,} {'place' if number == 1 else 'places'}", f"{number:,} 处"))
 
@@ -99,7 +92,7 @@ def _text(finding: Finding, column: str, value: Any) -> str:
     if column in _ADDRESSES:
         return "<br>".join(map(_address, str(value or "").split()))
     if column == "bytes":
-        return size(value)
+        return amount(value)
     if column == "milliseconds":
         return f"{value / 1000:.1f} s"
     if column in _NUMBERS:

@@ -15,6 +15,7 @@ import msgspec
 
 from nephila.clock import iso
 from nephila.errors import ConfigError
+from nephila.types import LANGUAGES
 from nephila.url.parse import host_of
 from nephila.views import csvfiles
 from nephila.views.folder import Folder
@@ -28,7 +29,6 @@ from nephila.views.report.page import HOSTS_MAX, Overview, Proof, page
 from nephila.views.report.tables import SHOWN_MAX, Shown
 from nephila.views.source import Source
 
-LANGUAGES = ("en", "zh")
 _DEPTHS_SHOWN = 9
 """What lies deeper is one column."""
 _BOM = b"\xef\xbb\xbf"

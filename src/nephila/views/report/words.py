@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from nephila.types import Both
 from nephila.views.report.findings import (
     DEPTH_MAX,
     DESCRIPTION_WIDTH_MAX,
@@ -15,9 +16,6 @@ from nephila.views.report.findings import (
     TITLE_WIDTH_MAX,
     TITLE_WIDTH_MIN,
 )
-
-Both = tuple[str, str]
-"""(English, Chinese)"""
 
 
 class Words(NamedTuple):
