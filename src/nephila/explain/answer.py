@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nephila.errors import ConfigError
-from nephila.explain import change, links
+from nephila.explain import change, helping, links
 from nephila.explain.links import Graph
 from nephila.explain.model import Explanation, Step, Would
 from nephila.explain.policy import Policy, case_of
@@ -151,10 +151,10 @@ class _Answer:
         if self._rule and (verdict != "failed" or rule.startswith("robots_")):
             return change.found(self._record, case, self._rule, chinese=chinese)
         if verdict == "failed":
-            return change.after(self._record, case, rule, chinese=chinese)
+            return helping.after(self._record, case, rule, chinese=chinese)
         if verdict == "waiting":
-            return change.limits(self._record, case, chinese=chinese)
-        return change.begun(self._record, case, chinese=chinese)
+            return helping.limits(self._record, case, chinese=chinese)
+        return helping.begun(self._record, case, chinese=chinese)
 
 
 def _spelled(address: str, record: Record) -> str | None:

@@ -17,12 +17,11 @@ import msgspec
 from nephila import settings
 from nephila.config import Config
 from nephila.errors import ConfigError
-from nephila.explain.catalogue import of_reason, of_rule, reason_name
 from nephila.explain.model import Would
-from nephila.explain.policy import PRIVATE, Case, Policy
+from nephila.explain.policy import PRIVATE, Case, Policy, clause
 from nephila.explain.record import Record
 from nephila.types import GOOD, Kind, Outcome
-from nephila.url.parse import host_of, path_of
+from nephila.url.parse import path_of
 from nephila.url.traps import TRAPS, switched, trap_of
 from nephila.values import FIELDS, TYPES, option_name
 
@@ -57,7 +56,7 @@ def found(record: Record, case: Case, rule: str, *, chinese: bool = False) -> li
         other = msgspec.structs.replace(config, **change.set)
         left = Policy(record, other).refusal(case)
         if not left:
-            result.append(_would(record, case, other, change, "", chinese))
+            result.append(would(record, case, other, change, "", chinese))
         elif _family(left) not in change.families and len(change.set) < TOGETHER_MAX:
             waiting += [(other, change.and_then(more)) for more in _lifting(left, case, other)]
     return result
@@ -69,7 +68,7 @@ def asked(record: Record, case: Case, given: dict[str, Any], *, chinese: bool = 
     settings.check(other)
     changed = {key: getattr(other, key) for key in given}
     rule = Policy(record, other).refusal(case)
-    return _would(record, case, other, Change(changed), rule, chinese)
+    return would(record, case, other, Change(changed), rule, chinese)
 
 
 def _family(rule: str) -> str:
@@ -122,7 +121,8 @@ def _without(traps: str, name: str) -> str:
     return ",".join(f"no-{one}" for one in off) if on else "off"
 
 
-def _would(record: Record, case: Case, other: Config, change: Change, rule: str, chinese: bool) -> Would:
+def would(record: Record, case: Case, other: Config, change: Change, rule: str, chinese: bool) -> Would:
+    """What `change`, which makes `other` of the settings, does; `rule` still refuses the address, or none does ("")."""
     shown = {key: "…" if FIELDS[key][1]["secret"] else value for key, value in change.set.items()}
     retry = [case.outcome] if case.outcome in FAILED and not (case.outcome == "DENIED" and other.no_robots) else []
     options = as_options(shown, retry, record.config)
@@ -175,15 +175,6 @@ DECIDING = frozenset(
 """Keys that have a part in whether an address is asked for."""
 
 
-def clause(rule: str, case: Case, config: Config, chinese: bool = False) -> str:
-    """Why, after "because"."""
-    host = host_of(case.url)
-    name = case.url[: case.url.find("/", 8)]
-    if rule == PRIVATE or rule.startswith("robots_"):
-        return of_reason(rule, chinese, host=host, origin=name)
-    return of_rule(rule, chinese, host=host, depth=case.depth, max_depth=config.max_depth)
-
-
 def as_options(values: Values, retry: list[str], before: Config) -> str:
     """The same as one would write it after `nephila crawl`; what is no option, as a line of a settings file."""
     parts: list[str] = []
@@ -205,96 +196,6 @@ def as_options(values: Values, retry: list[str], before: Config) -> str:
     if retry:
         parts.append(f"--retry {','.join(retry)}")
     return " ".join(parts)
-
-
-# --- after a visit --------------------------------------------------------------------------------------------------
-
-
-def after(record: Record, case: Case, reason: str, *, chinese: bool = False) -> list[Would]:
-    """What may help where the rules say yes and the visit ended otherwise. Nothing of it is certain but what we decide."""
-    c, outcome = record.config, case.outcome
-    name = reason_name(reason)
-    if name == "type:":
-        return [_would(record, case, c, Change({"types": [*c.types, reason.partition(":")[2]]}), "", chinese)]
-    if reason == PRIVATE:
-        return [_would(record, case, c, Change({"allow_private": True}), "", chinese)]
-    changes = _MAY_HELP.get(name, lambda config, host: [])(c, host_of(case.url))
-    if reason in ("login_required", "status.401"):
-        said = (
-            "--login URL=USER:PASSWORD"
-            if reason == "login_required"
-            else f"--auth {case.url[: case.url.find('/', 8)]}=basic:USER:PASSWORD"
-        )
-        options = f"{said} --retry {outcome}"
-        return [
-            Would({}, options, False, f"可以试试 {options}" if chinese else f"may be fetched with {options}", [outcome])
-        ]
-    if not changes and outcome in ("REFUSED", "UNREACHABLE", "UNREADABLE", "DENIED"):
-        changes = [{}]
-    return [_perhaps(record, values, [outcome], chinese) for values in changes]
-
-
-_MAY_HELP: dict[str, Any] = {
-    "too_many_redirects": lambda c, host: [{"redirects_max": 2 * c.redirects_max}],
-    "read_time": lambda c, host: [{"read_seconds_max": 6 * c.read_seconds_max}],
-    "read_memory": lambda c, host: [{"worker_memory_max": 4 * c.worker_memory_max}],
-    "bomb": lambda c, host: [{"decode_ratio_max": 50 * c.decode_ratio_max}],
-    "header_too_large": lambda c, host: [{"header_bytes_max": 8 * c.header_bytes_max}],
-    "timeout.connect": lambda c, host: [{"connect_timeout_s": 4 * c.connect_timeout_s}],
-    "timeout.headers": lambda c, host: [{"header_timeout_s": 4 * c.header_timeout_s}],
-    **dict.fromkeys(
-        (
-            "tls.expired",
-            "tls.not_yet_valid",
-            "tls.self_signed",
-            "tls.unknown_ca",
-            "tls.wrong_host",
-            "tls.revoked",
-            "tls.weak",
-            "tls.certificate",
-            "tls.protocol",
-        ),
-        lambda c, host: [{"insecure": [*c.insecure, host.strip("[]")]}],
-    ),
-}
-"""Reason → settings under which another try may end otherwise."""
-
-
-def _perhaps(record: Record, values: Values, retry: list[str], chinese: bool, what: str = "fetched") -> Would:
-    options = as_options(values, retry, record.config)
-    return Would(values, options, False, f"可以试试 {options}" if chinese else f"may be {what} with {options}", retry)
-
-
-# --- where no rule refuses it ---------------------------------------------------------------------------------------
-
-
-def limits(record: Record, case: Case, *, chinese: bool = False) -> list[Would]:
-    """What lets a queued address go on that a limit has kept from its turn."""
-    c, meta = record.config, record.meta
-    if meta.get("state") != "limit":
-        return []
-    tally = msgspec.json.decode(meta.get("tally", "{}"))
-    used = {
-        "max_pages": tally.get("outcomes", {}).get("OK", 0),
-        "max_bytes": tally.get("bytes", 0),
-        "max_time": float(meta.get("seconds", 0)),
-    }
-    over = [key for key, n in used.items() if 0 < getattr(c, key) <= n]
-    over = over or ["site_pages" if c.site_pages else "site_hosts"]
-    changes = [Change({key: type(getattr(c, key))(0)}) for key in over]
-    return [_would(record, case, c, one, "", chinese) for one in changes]
-
-
-def begun(record: Record, case: Case, *, chinese: bool = False) -> list[Would]:
-    """What brings in an address that the rules want and nobody links to."""
-    c = record.config
-    seeds = Change({"seeds": [*c.seeds, case.url]})
-    certain = _would(record, case._replace(seed=True), c, seeds, "", chinese)
-    perhaps = [{key: True} for key in ("sitemaps", "guess_links") if not getattr(c, key)]
-    return [certain, *(_perhaps(record, values, [], chinese, "found") for values in perhaps)]
-
-
-# --- what the user asks ---------------------------------------------------------------------------------------------
 
 
 def parsed(pairs: Iterable[str]) -> Values:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from nephila import wanted
 from nephila.config import Config
+from nephila.explain.catalogue import of_reason, of_rule
 from nephila.explain.record import Record, Row
 from nephila.robots.gate import Gate
 from nephila.types import ERRANDS, Kind, RobotsFile
@@ -55,6 +56,14 @@ def case_of(url: str, row: Row, host: Row, depth: int = -1) -> Case:
         host.get("ip", ""),
         row.get("outcome", ""),
     )
+
+
+def clause(rule: str, case: Case, config: Config, chinese: bool = False) -> str:
+    """Why, after "because"."""
+    host = host_of(case.url)
+    if rule == PRIVATE or rule.startswith("robots_"):
+        return of_reason(rule, chinese, host=host, origin=origin(case.url))
+    return of_rule(rule, chinese, host=host, depth=case.depth, max_depth=config.max_depth)
 
 
 class Policy:

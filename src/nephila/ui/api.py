@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from nephila import settings
 from nephila.errors import ConfigError, Damaged, JobError
 from nephila.explain import Explanation, Preview, Refusals, explain, parsed, preview, refusals
-from nephila.ui import facts, metrics, openapi
+from nephila.ui import facts, lookups, metrics, openapi
 from nephila.ui.crawl import TOLD_S_MAX, Crawl
 from nephila.ui.desk import Desk
 from nephila.ui.operation import Operation, route
@@ -63,10 +63,10 @@ def operations(desk: Desk, crawl: Crawl) -> list[Operation]:
     tables = Tables(desk, crawl)
     return [
         Operation("GET", "/status", "Where the crawl stands", _nothing(crawl.status), facts.Status),
-        Operation("GET", "/hosts", "Hosts, sorted and searched", tables.hosts, facts.HostTable, facts.Hosts),
-        Operation("GET", "/urls", "Addresses, filtered and sorted, a page at a time", tables.urls, facts.UrlTable, facts.Urls, (422,)),
-        Operation("GET", "/url", "One address with its visits, and what links to it", tables.url, facts.UrlFound, facts.OneUrl, (404,)),
-        Operation("GET", "/search", "Full text, where the index is there", tables.search, facts.Found, facts.Query, STEERS),
+        Operation("GET", "/hosts", "Hosts, sorted and searched", tables.hosts, lookups.HostTable, lookups.Hosts),
+        Operation("GET", "/urls", "Addresses, filtered and sorted, a page at a time", tables.urls, lookups.UrlTable, lookups.Urls, (422,)),
+        Operation("GET", "/url", "One address with its visits, and what links to it", tables.url, lookups.UrlFound, lookups.OneUrl, (404,)),
+        Operation("GET", "/search", "Full text, where the index is there", tables.search, lookups.Found, lookups.Query, STEERS),
         Operation("POST", "/pause", "Ask for no more pages until resume, restarts included", _nothing(_order(crawl, "pause")), facts.Done, refuses=STEERS),
         Operation("POST", "/resume", "Go on after pause", _nothing(_order(crawl, "resume")), facts.Done, refuses=STEERS),
         Operation("POST", "/stop", "End the crawl so that it can be carried on", _order(crawl, "stop"), facts.Done, facts.Stop, STEERS),

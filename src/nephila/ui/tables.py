@@ -12,7 +12,7 @@ from nephila.look import address, known, urls
 from nephila.look.look import Look
 from nephila.look.urls import Question
 from nephila.stats import hosts
-from nephila.ui import facts
+from nephila.ui import lookups
 from nephila.ui.crawl import Crawl
 from nephila.ui.desk import Desk
 from nephila.ui.looking import Looking
@@ -26,13 +26,13 @@ class Tables:
     def __init__(self, desk: Desk, crawl: Crawl) -> None:
         self._library, self._crawl, self._looking = desk.library, crawl, Looking(desk)
 
-    async def hosts(self, taken: facts.Hosts) -> facts.HostTable:
+    async def hosts(self, taken: lookups.Hosts) -> lookups.HostTable:
         words = (taken.text, taken.shown)
         found = await self._crawl.ask(hosts.hosts, *words, taken.sort, taken.falling, taken.offset, taken.limit)
         total = await self._crawl.ask(hosts.count, *words)
-        return facts.HostTable([facts.Host(**host._asdict()) for host in found], total)
+        return lookups.HostTable([lookups.Host(**host._asdict()) for host in found], total)
 
-    async def urls(self, taken: facts.Urls) -> facts.UrlTable:
+    async def urls(self, taken: lookups.Urls) -> lookups.UrlTable:
         words = {
             name: value for name, value in msgspec.structs.asdict(taken).items() if name not in ("limit", "cursor")
         }
@@ -40,9 +40,9 @@ class Tables:
         if taken.cursor:
             asked = msgspec.structs.replace(asked, **msgspec.structs.asdict(_place(taken)))
         found = await self._looking.ask(urls.table, asked)
-        return facts.UrlTable(found.rows, found.total, found.looked, found.of, _cursor(found.next), _cursor(found.on))
+        return lookups.UrlTable(found.rows, found.total, found.looked, found.of, _cursor(found.next), _cursor(found.on))
 
-    async def url(self, taken: facts.OneUrl) -> facts.UrlFound:
+    async def url(self, taken: lookups.OneUrl) -> lookups.UrlFound:
         id = await self._looking.ask(known.find, taken.url)
         found = await self._looking.ask(address.address, id) if id else None
         if found is None:
@@ -50,14 +50,14 @@ class Tables:
         linkers = await self._looking.ask(address.linkers, found.fp, taken.after)
         visit = next((seen for seen in found.visits if seen.links), None)
         links = await self._looking.ask(address.links, visit.id) if visit else []
-        return facts.UrlFound(found.row, found.parent, found.visits, found.attempts, linkers, links)
+        return lookups.UrlFound(found.row, found.parent, found.visits, found.attempts, linkers, links)
 
-    async def search(self, taken: facts.Query) -> facts.Found:
+    async def search(self, taken: lookups.Query) -> lookups.Found:
         standing = await self._library.ask(lambda replay: search.standing(replay.source))
         if not standing.ready:
             raise HTTPException(409, f"there is no index yet: nephila export search {self._crawl.folder} makes it")
         found = await self._library.ask(_answer, taken, await self._looking.ask(Look.closed))
-        return facts.Found(found.query, found.count, found.hits, found.ms, standing.behind)
+        return lookups.Found(found.query, found.count, found.hits, found.ms, standing.behind)
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -76,7 +76,7 @@ def _cursor(question: Question | None) -> str | None:
     return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode()
 
 
-def _place(taken: facts.Urls) -> _Place:
+def _place(taken: lookups.Urls) -> _Place:
     try:
         place = msgspec.json.decode(base64.urlsafe_b64decode(taken.cursor), type=_Place)
     except (binascii.Error, msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -88,5 +88,5 @@ def _place(taken: facts.Urls) -> _Place:
     return place
 
 
-def _answer(replay: Replay, taken: facts.Query, closed: list[str]) -> search.Answer:
+def _answer(replay: Replay, taken: lookups.Query, closed: list[str]) -> search.Answer:
     return search.search_standing(replay.source, taken.q, closed, limit=taken.limit, with_noindex=taken.with_noindex)
