@@ -163,7 +163,8 @@ def dropped(crawl: Any) -> bool:
 def host_paused(crawl: Any) -> bool:
     if crawl.scheduler.outcomes["OK"] == 2:
         crawl.scheduler.host_command("a.test", "pause", None)
-    return crawl.scheduler.outcomes["OK"] >= 2
+        crawl.scheduler.drain()  # it would wait for whoever paused the host
+    return False
 
 
 def paused(crawl: Any) -> bool:
