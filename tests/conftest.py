@@ -13,6 +13,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any, TypeVar
 
+import hypothesis
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -20,6 +21,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # `benchmarks.servers` and `rea
 pytest_plugins = ["realsites", "torture_report", "conformance.table"]
 
 EXEMPT = "corpora:"
+
+# On a busy machine the first example of a run may take a second, and says nothing about what is tested.
+hypothesis.settings.register_profile("busy", suppress_health_check=[hypothesis.HealthCheck.too_slow], deadline=None)
+hypothesis.settings.load_profile("busy")
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
