@@ -149,7 +149,7 @@ class Front:
     def open(self, retry: list[str], given: Sequence[str] = ()) -> Ending | None:
         """Everything up to the first request. An Ending when there is nothing to do."""
         toml = self.folder / "crawl.toml"
-        old = settings.load({}, {}, None, toml) if toml.exists() else None
+        old = settings.of_job(self.folder) if toml.exists() else None
         if old is not None and given:
             premises.refuse_another_job(self.folder, old, given)
         others = settings.changes(old, self.config) if old else []

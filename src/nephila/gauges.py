@@ -29,7 +29,7 @@ BUSY = 0.9
 HOSTS_MAX = 5
 DISK_HOURS = 1.0
 """A disk that is full sooner, at the rate so far, is filling."""
-LOG_BYTES_MAX, LOG_SECONDS_MAX = 256 << 20, 60.0
+LOG_BYTES_MAX, LOG_S_MAX = 256 << 20, 60.0
 """The database's log grows past this only while a reader holds it back."""
 WARNINGS_MAX = 20
 TOLD = {
@@ -165,7 +165,7 @@ class Gauges:
         except OSError:
             size = 0
         self._log_since = (self._log_since or now) if size > LOG_BYTES_MAX else None
-        held = self._log_since is not None and now - self._log_since >= LOG_SECONDS_MAX
+        held = self._log_since is not None and now - self._log_since >= LOG_S_MAX
         self._now(held, "reader", {"bytes": size})
 
     def _now(self, so: bool, name: str, facts: dict[str, Any], since: float | None = None) -> None:

@@ -100,7 +100,7 @@ def preview(folder: Path, values: dict[str, Any], seconds: float) -> dict[str, A
     from nephila.explain import preview
 
     with trouble.told(folder), contextlib.closing(db.reader(folder)) as con:
-        config = settings.load({}, {}, None, folder / "crawl.toml")
+        config = settings.of_job(folder)
         found: dict[str, Any] = msgspec.to_builtins(preview(con, config, values, seconds))
         return found
 

@@ -53,6 +53,12 @@ PATHS = frozenset({"ca", "cookies", "save_cookies"})
 """Kept as absolute paths: the crawl may be carried on from another folder."""
 
 
+def of_job(folder: Path) -> Config:
+    """The settings with which the job in `folder` was started or went on, as they are stored: those of a fresh one when there are
+    none. Raises ConfigError."""
+    return load({}, {}, None, folder / "crawl.toml")
+
+
 def load(
     options: Mapping[str, Any],
     env: Mapping[str, str],

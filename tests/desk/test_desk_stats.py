@@ -150,7 +150,7 @@ def test_only_the_five_slowest_hosts(con: sqlite3.Connection) -> None:
 
 
 def test_a_question_that_takes_too_long_is_named(con: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stats, "ASK_SECONDS_MAX", -1.0)
+    monkeypatch.setattr(stats, "ASK_S_MAX", -1.0)
     urls(con, host(con, "https://h.example"), "queued", 20_000)
     status = stats.snapshot(con, now=NOW)
     assert "queued" in status["unknown"]

@@ -35,7 +35,7 @@ class Record:
         self.toml = source.folder / "crawl.toml"
         if not self.toml.exists():
             raise JobError(f"{self.toml} is missing: without the settings of the crawl nothing can be explained")
-        self.config: Config = settings.load({}, {}, None, self.toml)
+        self.config: Config = settings.of_job(source.folder)
         self.meta: dict[str, str] = {
             row["key"]: row["value"] for row in self.ask("meta", "SELECT key, value FROM meta")
         }

@@ -24,8 +24,6 @@ LINKS_MAX = 10_000_000
 CLASSES = ("kept", "moved", "failed", "denied", "waiting")
 _CLASS_OF = {"OK": 0, "UNCHANGED": 0, "MOVED": 1, "DENIED": 3, "SKIPPED": 3, "BLOCKED": 3}
 
-Ints = npt.NDArray[np.int32]
-
 
 class Atlas:
     """`ids`, `classes`, `depths`, `folders` of each address, in the order of discovery; `sources` and `targets` of each link are places in

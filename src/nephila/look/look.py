@@ -10,7 +10,7 @@ from typing import Any
 
 from nephila import db
 from nephila.errors import Damaged
-from nephila.stats import ASK_SECONDS_MAX
+from nephila.stats import ASK_S_MAX
 
 LOOK_S = 1.2
 """So long one answer looks through a large table. A page is there within two seconds."""
@@ -32,14 +32,14 @@ class Look:
         self._con.close()
 
     def rows(self, sql: str, *values: Any) -> list[sqlite3.Row]:
-        """All rows of one short question. Raises TimeoutError after `stats.ASK_SECONDS_MAX`, Damaged when it does not read."""
-        end = time.monotonic() + ASK_SECONDS_MAX
+        """All rows of one short question. Raises TimeoutError after `stats.ASK_S_MAX`, Damaged when it does not read."""
+        end = time.monotonic() + ASK_S_MAX
         self._con.set_progress_handler(lambda: time.monotonic() > end, 20_000)
         try:
             return self._con.execute(sql, values).fetchall()
         except sqlite3.OperationalError as error:
             if "interrupt" in str(error):
-                raise TimeoutError(f"this took longer than {ASK_SECONDS_MAX:g} s") from error
+                raise TimeoutError(f"this took longer than {ASK_S_MAX:g} s") from error
             raise Damaged(f"{db.database(self.folder)} cannot be read ({error})") from error
         except sqlite3.DatabaseError as error:
             raise Damaged(f"{db.database(self.folder)} cannot be read ({error})") from error
@@ -59,7 +59,7 @@ class Look:
         """The values of `visit.access` that may not be seen: what a question leaves out by itself, so that its pages are full.
         Who shows rows asks `may_see` of each all the same: a page of a new credential may have come in between."""
         newest = self.one("SELECT max(id) FROM visit") or 0
-        for begin, end in parts(self._checked + 1, newest, time.monotonic() + ASK_SECONDS_MAX):
+        for begin, end in parts(self._checked + 1, newest, time.monotonic() + ASK_S_MAX):
             found = self.rows("SELECT DISTINCT access FROM visit WHERE id BETWEEN ? AND ? AND access != ''", begin, end)
             self._met.update(row[0] for row in found)
             self._checked = end

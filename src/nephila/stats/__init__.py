@@ -15,7 +15,7 @@ from typing import Any
 from nephila import db
 from nephila.types import GOOD, UNVERIFIED
 
-ASK_SECONDS_MAX = 2.0
+ASK_S_MAX = 2.0
 """A reader that stays longer holds the writer's log back."""
 HOSTS_MAX, REASONS_MAX, PARKED_MAX = 5, 10, 100
 TRAPS_MAX, EXAMPLES_MAX = 10, 3
@@ -99,7 +99,7 @@ def snapshot(
 
 def _ask(con: sqlite3.Connection, sql: str, what: str, unknown: list[str], *values: Any) -> list[tuple[Any, ...]]:
     """All rows, or none and a word in `unknown` when they take too long."""
-    end = time.monotonic() + ASK_SECONDS_MAX
+    end = time.monotonic() + ASK_S_MAX
     con.set_progress_handler(lambda: time.monotonic() > end, 10_000)
     try:
         return con.execute(sql, values).fetchall()

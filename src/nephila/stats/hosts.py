@@ -54,10 +54,10 @@ class HostRow(NamedTuple):
 
 
 def hosts(
-    con: sqlite3.Connection, text: str, shown: str, sort: str, down: bool, offset: int, limit: int = ROWS_MAX
+    con: sqlite3.Connection, text: str, shown: str, sort: str, falling: bool, offset: int, limit: int = ROWS_MAX
 ) -> list[HostRow]:
     """Those whose origin holds `text`, by `SORTS[sort]`, from `offset` on. `shown`: a key of `SHOWN`."""
-    order = f"ORDER BY {SORTS[sort]} {'DESC' if down else 'ASC'}, h.id"
+    order = f"ORDER BY {SORTS[sort]} {'DESC' if falling else 'ASC'}, h.id"
     # Only what they are sorted by is looked up for all of them.
     chosen = f"SELECT h.id {_FROM} {SHOWN[shown]} {order} LIMIT ? OFFSET ?"
     query = f"{_COLUMNS} FROM host AS h WHERE h.id IN ({chosen}) {order}"

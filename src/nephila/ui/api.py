@@ -104,7 +104,7 @@ def _settings(crawl: Crawl) -> Callable[[facts.Settings], Awaitable[facts.Change
 
 def _preview(crawl: Crawl) -> Callable[[facts.Settings], Awaitable[Preview]]:
     def looked(con: sqlite3.Connection, values: dict[str, facts.Setting]) -> Preview:
-        return preview(con, settings.load({}, {}, None, crawl.folder / "crawl.toml"), values)
+        return preview(con, settings.of_job(crawl.folder), values)
 
     async def previewed(taken: facts.Settings) -> Preview:
         return await crawl.ask(looked, taken.values)

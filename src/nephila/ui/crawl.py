@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nephila import control, db, stats
+from nephila.stats import ASK_S_MAX
 
 T = TypeVar("T")
 
 FRESH_S = 0.9
 """A status is asked for at most so often, however many pages are open."""
-ASK_S_MAX = 2.0
 TOLD_S_MAX = 10.0
 """For an order: the crawl may be committing."""
 

@@ -33,7 +33,7 @@ class Asked(NamedTuple):
     text: str
     shown: str
     sort: str
-    down: bool
+    falling: bool
     page: int
     heat: str
 
@@ -88,7 +88,7 @@ def asked_of(request: Request) -> Asked:
         given.get("text", "").strip()[:200],
         shown if shown in store.SHOWN else "all",
         sort if sort in store.SORTS else "queued",
-        given.get("down", "1") != "0",
+        given.get("falling", "1") != "0",
         max(int(page), 1) if page.isdecimal() and len(page) < 7 else 1,
         heat if heat in MEASURES else MEASURES[0],
     )
@@ -117,7 +117,7 @@ class _Answers:
     async def _stored(self) -> dict[str, Any]:
         a, crawl = self._asked, self._crawl
         offset = (a.page - 1) * store.ROWS_MAX
-        rows = await crawl.ask(store.hosts, a.text, a.shown, a.sort, a.down, offset)
+        rows = await crawl.ask(store.hosts, a.text, a.shown, a.sort, a.falling, offset)
         hottest = await crawl.ask(store.hosts, a.text, a.shown, a.heat, True, 0, TILES_MAX)
         most = max((float(getattr(row, a.heat)) for row in hottest), default=0.0)
         return {

@@ -29,7 +29,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
     assert crawl is not None
 
     def stored(con: sqlite3.Connection) -> Config:
-        return settings.load({}, {}, None, crawl.folder / "crawl.toml")
+        return settings.of_job(crawl.folder)
 
     async def page(request: Request) -> Response:
         config = await crawl.ask(stored)

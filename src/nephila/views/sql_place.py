@@ -21,7 +21,7 @@ except ImportError as error:
 DRIVERS = {"sqlite": "pysqlite", "postgresql": "psycopg", "mysql": "pymysql", "mariadb": "pymysql"}
 """Kind of database → the one driver for it: each has a way of its own to take many rows."""
 FORMS = "postgresql://USER:PASSWORD@HOST/DATABASE, mariadb://…, mysql://…, sqlite:///FILE, a file, @FILE or env:NAME that hold one"
-CONNECT_SECONDS_MAX = 20
+CONNECT_S_MAX = 20
 
 
 class Place(NamedTuple):
@@ -93,9 +93,9 @@ def _prepare_file(url: URL, job: Path) -> None:
 
 
 def _engine(url: URL, kind: str) -> Engine:
-    options: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS_MAX}
+    options: dict[str, Any] = {"connect_timeout": CONNECT_S_MAX}
     if kind == "sqlite":
-        options = {"timeout": CONNECT_SECONDS_MAX, "isolation_level": None}
+        options = {"timeout": CONNECT_S_MAX, "isolation_level": None}
     elif kind != "postgresql":
         options["charset"] = "utf8mb4"
     engine = sqlalchemy.create_engine(
