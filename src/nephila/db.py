@@ -18,6 +18,8 @@ from pathlib import Path
 from nephila.errors import Damaged, JobError
 
 SCHEMA = 5
+BIAS = 1 << 63
+"""SQLite's integers are signed: a fingerprint is stored minus this."""
 
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

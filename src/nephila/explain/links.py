@@ -7,17 +7,17 @@ links at once, and is looked for only where they are few.
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from nephila.db import BIAS
 from nephila.errors import Damaged
 from nephila.explain.record import Record, Row
-from nephila.look import known
 from nephila.look.look import parts
+from nephila.packed import needle, unpacked
 from nephila.views import reading
 from nephila.views.source import Kept
 
@@ -58,7 +58,7 @@ def linkers(record: Record, url: str, row: Row) -> Linkers:
 
 def _scan(record: Record, fp: int, first: int) -> tuple[list[int], int, bool]:
     """(ids of the first visits that link there, how many do, whether all were looked at)."""
-    packed = fp.to_bytes(8, sys.byteorder)
+    packed = needle(fp - BIAS)
     (last,) = record.ask("links", "SELECT coalesce(max(visit), 0) AS id FROM link") or ({"id": 0},)
     found, count, looked = ([first] if first and _links(record, first, packed) else []), 0, 0
     query = "SELECT visit FROM link WHERE visit BETWEEN ? AND ? AND instr(targets, ?) % 8 = 1"
@@ -175,9 +175,7 @@ def graph_of(record: Record) -> Graph | None:
     seeds = np.flatnonzero([row["parent"] == 0 for row in rows])
     sizes = [len(page["targets"]) // 8 for page in pages]
     sources = np.repeat(np.searchsorted(ids, [page["id"] for page in pages]), sizes)
-    targets = (np.frombuffer(b"".join(page["targets"] for page in pages), np.uint64) ^ np.uint64(known.HALF)).view(
-        np.int64
-    )
+    targets = unpacked(b"".join(page["targets"] for page in pages))
     flat = np.concatenate([np.arange(size) < page["flat"] for size, page in zip(sizes, pages, strict=True)])
     order = np.argsort(fps)
     at = np.minimum(np.searchsorted(fps[order], targets), len(fps) - 1)

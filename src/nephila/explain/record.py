@@ -14,6 +14,7 @@ import msgspec
 
 from nephila import settings
 from nephila.config import Config
+from nephila.db import BIAS
 from nephila.errors import JobError
 from nephila.look import known
 from nephila.url.key import Fingerprints
@@ -61,7 +62,7 @@ class Record:
 
     def ids(self, urls: Iterable[str]) -> dict[str, int]:
         """Which of these URLs the job has met: URL → id of the row that stands for it."""
-        fps = {url: self.fingerprint(url) - known.HALF for url in urls}
+        fps = {url: self.fingerprint(url) - BIAS for url in urls}
         there = known.ids(self, fps.values()) if fps else {}
         return {url: there[fp] for url, fp in fps.items() if fp in there}
 

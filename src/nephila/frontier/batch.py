@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, Protocol
 
+from nephila import db
 from nephila.frontier.host import Host
 from nephila.types import Kind
 from nephila.url.scope import Rules
 
-BIAS = 1 << 63
-"""SQLite's integers are signed: a fingerprint is stored minus this."""
+BIAS = db.BIAS
 LOGIN = Kind.LOGIN.value
 """The kind of row that is in no table: a request of a login (`members`)."""
 ROBOTS = Kind.ROBOTS.value

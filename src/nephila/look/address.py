@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from typing import NamedTuple
 
 import msgspec
 
-from nephila import db
+from nephila import db, packed
 from nephila.look import known
 from nephila.look.look import LOOK_S, Look, parts
 from nephila.look.urls import Row, rows
@@ -83,6 +84,14 @@ class Linkers(msgspec.Struct, frozen=True):
     of: int
 
 
+class Around(NamedTuple):
+    """`links`: the first of `links_in_all`."""
+
+    linkers: Linkers
+    links: list[Linked]
+    links_in_all: int
+
+
 def address(look: Look, id: int) -> Address | None:
     """None when there is no such row, or when it may not be seen."""
     found = rows(look, [id])
@@ -110,7 +119,7 @@ def linkers(look: Look, fp: int, after: int = 0) -> Linkers:
     The packed links hold eight bytes each, so that looking through ten million of them is reading 80 MB: faster than an index of them
     would be written, and nobody has to keep it (docs/decisions/0046-looking-without-an-index.md).
     """
-    needle = (fp + known.HALF).to_bytes(8, "little")
+    needle = packed.needle(fp)
     newest = look.one("SELECT max(visit) FROM link") or 0
     found, looked = list[Linked](), after
     for begin, end in parts(after + 1, newest, time.monotonic() + LOOK_S):
@@ -143,12 +152,18 @@ def _place(targets: bytes, needle: bytes) -> int:
     return at // 8
 
 
+def around(look: Look, found: Address, after: int = 0) -> Around:
+    """What links to an address, looked for behind the visit `after`, and what its last visit with links links to."""
+    visit = next((seen for seen in found.visits if seen.links), None)
+    return Around(linkers(look, found.fp, after), links(look, visit.id) if visit else [], visit.links if visit else 0)
+
+
 def links(look: Look, visit: int) -> list[Linked]:
     """The first addresses that a visit's page links to, in its order. What is no row of the job is left out."""
-    packed = look.rows("SELECT flat, targets FROM link WHERE visit = ?", visit)
-    if not packed:
+    found = look.rows("SELECT flat, targets FROM link WHERE visit = ?", visit)
+    if not found:
         return []
-    fps = list(dict.fromkeys(known.signed(packed[0]["targets"])))[: LINKS_MAX * 2]
+    fps = list(dict.fromkeys(packed.unpacked(found[0]["targets"]).tolist()))[: LINKS_MAX * 2]
     there = known.ids(look, fps)
     ids = [there[fp] for fp in fps if fp in there][:LINKS_MAX]
     place = {there[fp]: n for n, fp in enumerate(fps) if fp in there}
@@ -158,7 +173,7 @@ def links(look: Look, visit: int) -> list[Linked]:
             row.url,
             row.title,
             row.outcome or row.state,
-            "flat" if place[row.id] < packed[0]["flat"] else "link",
+            "flat" if place[row.id] < found[0]["flat"] else "link",
         )
         for row in rows(look, ids)
     ]

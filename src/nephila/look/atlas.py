@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nephila.look.known import HALF
 from nephila.look.look import Look, parts
 from nephila.look.urls import OPENNESS
+from nephila.packed import unpacked
 from nephila.url.parse import origin, path_of
 
 NODES_MAX = 100_000
@@ -89,7 +89,7 @@ def _links(look: Look, atlas: Atlas, fps: npt.NDArray[np.int64]) -> Iterator[Non
     for begin, end in parts(1, len(atlas.ids), float("inf")):
         rows = [row for row in _linking(look, atlas, begin, end) if look.may_see(row["access"])]
         sizes = np.array([len(row["targets"]) // 8 for row in rows], np.int64)
-        packed = (np.frombuffer(b"".join(row["targets"] for row in rows), np.uint64) ^ np.uint64(HALF)).view(np.int64)
+        packed = unpacked(b"".join(row["targets"] for row in rows))
         places = np.minimum(np.searchsorted(ordered, packed), len(ordered) - 1)
         ids = np.array([row["id"] for row in rows], np.int32)
         here = np.minimum(np.searchsorted(atlas.ids, ids), len(atlas.ids) - 1).astype(np.int32)

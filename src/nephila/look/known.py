@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from nephila.db import BIAS
 from nephila.look.look import Look
 from nephila.url.key import Fingerprints
 from nephila.url.parse import normalise, without_userinfo
 
-HALF = 1 << 63
 BLOBS = 500
 """Rows of `known` in one question."""
 
@@ -37,7 +37,7 @@ def find_all(look: Look, urls: Sequence[str]) -> dict[str, int]:
     if key is None:
         return {}
     print_of = Fingerprints(int(key))
-    fps = {url: print_of(url) - HALF for url in urls}
+    fps = {url: print_of(url) - BIAS for url in urls}
     there = ids(look, fps.values())
     return {url: there[fp] for url, fp in fps.items() if fp in there}
 
@@ -58,9 +58,3 @@ def ids(look: Asks, fps: Iterable[int]) -> dict[int, int]:
             for place in np.flatnonzero(wanted[places] == packed).tolist():
                 found[int(packed[place])] = row["first"] + place
     return found
-
-
-def signed(targets: bytes) -> list[int]:
-    """The packed targets of a row of `link` as fingerprints of the database."""
-    values: list[int] = (np.frombuffer(targets, np.uint64) ^ np.uint64(HALF)).view(np.int64).tolist()
-    return values

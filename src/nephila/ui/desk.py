@@ -6,13 +6,14 @@ import asyncio
 import itertools
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute
 
 from nephila import display, figures
 from nephila.types import LANGUAGES
@@ -21,7 +22,6 @@ from nephila.ui import words
 if TYPE_CHECKING:
     from nephila.ui.crawl import Crawl
     from nephila.ui.library import Library
-    from nephila.ui.window import Page
 
 THEMES = ("light", "dark")
 FORM_BYTES_MAX = 64 << 10
@@ -33,6 +33,15 @@ STREAMS_MAX = 20
 """Pages that are live at the same time; more are shown and stand still."""
 
 Facts = Callable[[], Awaitable[dict[str, Any]]]
+
+
+class Page(NamedTuple):
+    """One entry of the navigation. `of_crawl`: makes no sense for archives of others."""
+
+    name: str
+    path: str
+    routes: Callable[[Desk], list[BaseRoute]]
+    of_crawl: bool = True
 
 
 class Desk:

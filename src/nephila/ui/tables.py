@@ -47,9 +47,7 @@ class Tables:
         found = await self._looking.ask(address.address, id) if id else None
         if found is None:
             raise HTTPException(404, "this address was never met; /explain tells why")
-        linkers = await self._looking.ask(address.linkers, found.fp, taken.after)
-        visit = next((seen for seen in found.visits if seen.links), None)
-        links = await self._looking.ask(address.links, visit.id) if visit else []
+        linkers, links, _ = await self._looking.ask(address.around, found, taken.after)
         return lookups.UrlFound(found.row, found.parent, found.visits, found.attempts, linkers, links)
 
     async def search(self, taken: lookups.Query) -> lookups.Found:

@@ -58,12 +58,10 @@ def routes(desk: Desk) -> list[BaseRoute]:
         if found is None:
             raise HTTPException(404)
         after = number(request.query_params.get("after", ""))
-        linkers = await looking.ask(address.linkers, found.fp, after)
-        visit = next((seen for seen in found.visits if seen.links), None)
-        links = await looking.ask(address.links, visit.id) if visit else []
+        around = await looking.ask(address.around, found, after)
         kept = next((seen for seen in found.visits if seen.length and seen.outcome in ("OK", "REFUSED", "MOVED")), None)
         return await desk.page(
-            request, "url.html", found=found, row=found.row, linkers=linkers, after=after, links=links, links_in_all=visit.links if visit else 0,
+            request, "url.html", found=found, row=found.row, after=after, **around._asdict(),
             kept=kept, digits=digits, has_why=any(page.name == "why" for page in desk.pages),
         )  # fmt: skip
 

@@ -15,23 +15,10 @@ template `templates/NAME.html` that extends base.html, and its words a section o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 from starlette.routing import BaseRoute
 
 from nephila.ui import api, frame, hosts, now, replay, rules, search, sitemap, urls, why
-from nephila.ui.desk import Desk
-
-
-class Page(NamedTuple):
-    """One entry of the navigation. `of_crawl`: makes no sense for archives of others."""
-
-    name: str
-    path: str
-    routes: Callable[[Desk], list[BaseRoute]]
-    of_crawl: bool = True
-
+from nephila.ui.desk import Desk, Page
 
 PAGES = (
     Page("now", "/", now.routes),

@@ -19,6 +19,7 @@ from nephila.archive import foreign, reader
 from nephila.archive.index import Entry
 from nephila.archive.reader import Decode, Group, Place
 from nephila.config import Config
+from nephila.db import BIAS
 from nephila.errors import Damaged
 from nephila.page import media
 from nephila.page.reader import Reader
@@ -30,7 +31,6 @@ from nephila.url.scope import Scope, ScopeSpec
 from nephila.verdict import Verdict, judge
 
 COMPLAINTS_MAX = 100
-_BIAS = 1 << 63
 _VISITS = frozenset({"response", "revisit", "resource"})
 _SEED = 0
 """Of fingerprints that leave nothing behind."""
@@ -140,7 +140,7 @@ class Catalogue:
             return
         if found.edges:
             self._insert("link", visit=visit, flat=found.flat, targets=found.edges)
-        rows = [(link.fp - _BIAS, self._host(link.url), link.url, link.kind.value, depth + 1, id) for link in found.new]
+        rows = [(link.fp - BIAS, self._host(link.url), link.url, link.kind.value, depth + 1, id) for link in found.new]
         self._con.executemany(
             "INSERT OR IGNORE INTO url (fp, host, url, kind, depth, parent, state, rule) VALUES (?, ?, ?, ?, ?, ?, 'refused', 1)",
             rows,
@@ -149,11 +149,11 @@ class Catalogue:
     def _url(self, url: str, fp: int) -> tuple[int, int, int, int]:
         """(id, depth, its last visit and that one's round) of an address; one that nothing has linked to is a seed."""
         query = "SELECT u.id, u.depth, u.visit, coalesce(v.round, 0) FROM url u LEFT JOIN visit v ON v.id = u.visit WHERE u.fp = ?"
-        found = self._con.execute(query, (fp - _BIAS,)).fetchone()
+        found = self._con.execute(query, (fp - BIAS,)).fetchone()
         if found:
             return found  # type: ignore[no-any-return]
         row = {"host": self._host(url), "url": url, "kind": "page", "depth": 0, "parent": 0, "state": "done"}
-        return self._insert("url", fp=fp - _BIAS, **row), 0, 0, 0
+        return self._insert("url", fp=fp - BIAS, **row), 0, 0, 0
 
     def _host(self, url: str) -> int:
         name = origin(url)

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
+from nephila.packed import unpacked
 from nephila.views.source import BATCH, Source
 
-BIAS = 1 << 63
-"""A fingerprint is stored minus this."""
 _LINKS = f"""WITH RECURSIVE back (id, first) AS (
     SELECT u.id, u.visit FROM url u WHERE u.id IN (SELECT id FROM url WHERE id > ? AND visit > 0 ORDER BY id LIMIT {BATCH})
     UNION ALL SELECT b.id, v.before FROM back b JOIN visit v ON v.id = b.first WHERE v.outcome NOT IN ('OK', 'MOVED')
@@ -28,8 +25,3 @@ def linking(source: Source) -> Iterator[tuple[Any, Any]]:
     while ids := source.rows(f"SELECT id FROM url WHERE id > ? AND visit > 0 ORDER BY id LIMIT {BATCH}", at):
         yield from ((row, unpacked(row["targets"])) for row in source.rows(_LINKS, at) if source.may_see(row["access"]))
         at = ids[-1]["id"]
-
-
-def unpacked(targets: bytes) -> Any:
-    """`link.targets` as an array of fingerprints of the database."""
-    return (np.frombuffer(targets, np.uint64) ^ np.uint64(BIAS)).view(np.int64)

@@ -16,11 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nephila.db import BIAS
 from nephila.errors import ConfigError, Damaged
 from nephila.url.key import Fingerprints
 from nephila.views import csvfiles, reading, spool
 from nephila.views.columns import shaped
-from nephila.views.edges import BIAS, linking
+from nephila.views.edges import linking
 from nephila.views.folder import Folder
 from nephila.views.registry import Order
 from nephila.views.replaced import replaced

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
+from nephila.db import BIAS
 from nephila.page.listing import MEDIA_TYPE
 from nephila.url.key import key
 from nephila.url.parse import normalise, without_userinfo
@@ -24,7 +25,6 @@ from nephila.views.source import FILE_MAX, Kept, Source
 
 _PAGES = frozenset({"text/html", "application/xhtml+xml"})
 _SHOWN = frozenset({"OK", "MOVED", "REFUSED", "SKIPPED", "UNREADABLE", "TOO_LARGE"})
-_HALF = 1 << 63
 
 
 class Shown(NamedTuple):
@@ -150,4 +150,4 @@ def _other_scheme(url: str) -> str:
 
 
 def _hash(url: str) -> int:
-    return xxh3_64_intdigest(key(url).encode()) - _HALF
+    return xxh3_64_intdigest(key(url).encode()) - BIAS

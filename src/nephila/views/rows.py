@@ -14,16 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from nephila import db
+from nephila.packed import unpacked
 from nephila.views.source import BATCH, Source
 
 Row = tuple[Any, ...]
 
 LINKS_MAX = 100_000
 """Links of one batch of visits (or those of its only visit): what memory has to hold."""
-_BIAS = np.uint64(1 << 63)
 _UNFIT = re.compile("[\x00\ud800-\udfff]")
 
 _PAGES = """
@@ -80,7 +78,7 @@ class Visits:
         of = {row["id"]: (row["fp"], row["round"]) for row in self._seen if row["links"]}
         sql = f"SELECT visit, flat, targets FROM link WHERE visit {_THESE}"
         for visit, flat, targets in self._rows.query(sql, json.dumps(list(of))):
-            stored = (np.frombuffer(targets, np.uint64) ^ _BIAS).view(np.int64).tolist()
+            stored = unpacked(targets).tolist()
             yield from ((*of[visit], n, target, n < flat) for n, target in enumerate(stored))
 
     def items(self) -> Iterator[Row]:

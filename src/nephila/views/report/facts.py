@@ -10,9 +10,9 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any
 
+from nephila.db import BIAS
 from nephila.url.key import Fingerprints
 from nephila.url.parse import host_of, origin
-from nephila.views.edges import BIAS
 from nephila.views.report import near
 from nephila.views.report.pages import Pages
 from nephila.views.report.reach import Reach

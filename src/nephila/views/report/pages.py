@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from nephila.db import BIAS
 from nephila.errors import Damaged
+from nephila.packed import unpacked
 from nephila.page.markup import bare
 from nephila.page.sketch import sketch
 from nephila.types import ERRANDS, KEPT, Kind, Links, Page
@@ -17,7 +19,6 @@ from nephila.url.key import Fingerprints
 from nephila.url.parse import host_of, without_userinfo
 from nephila.views import reading
 from nephila.views.article import HTML_TYPES
-from nephila.views.edges import BIAS, unpacked
 from nephila.views.source import Kept, Source
 
 TEXT_CHARS = 300
