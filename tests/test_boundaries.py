@@ -18,7 +18,21 @@ WORDS = {"types", "errors", "ports", "config", "clock", "figures", "native"}
 """Everyone may use these, `url` (how a URL is spelled is a word, too), `credentials` (so is who we are where) and the package's
 own name and version."""
 
-ROOT = {"job", "plan", "corridor", "front", "premises", "notices", "gauges", "worker", "resume", "forget", "rehearsal"}
+ROOT = {
+    "job",
+    "plan",
+    "corridor",
+    "front",
+    "premises",
+    "notices",
+    "gauges",
+    "worker",
+    "resume",
+    "forget",
+    "rehearsal",
+    "reread",
+    "rereader",
+}
 ROOT |= {"storing", "trouble"}
 """The composition root: what names concrete classes, for the front process, a worker, a resume, a dry run. One room: job."""
 

@@ -362,7 +362,7 @@ def previewed(found: dict[str, Any]) -> list[str]:
     lines = [", ".join(f"{least}{found[key]:,} {text}" for key, text in PREVIEWED.items())]
     if found["counted"]:
         lines.append(
-            f"{found['counted']:,} more were only counted: they come back when a page with them is fetched again"
+            f"{found['counted']:,} more were only counted: kept pages are read again for them, without a request"
         )
     lines += [f"  {key}: {url}" for key, urls in found["examples"].items() for url in urls]
     return lines

@@ -234,7 +234,7 @@ class Engine:
             page, errors = msgspec.structs.replace(page, items=items or []), errors + failed
         if (lease.sketch or lease.soft) and page.media_type in HTML:
             visit = self._compared(visit, content)
-        found = self._admitted(page, SOFT if visit.reason == "soft_404" else "")
+        found = self._admitted(page, unfollowed(page, visit.reason, self.ignore_nofollow))
         reason = visit.reason or (page.flaw if visit.outcome is Outcome.OK else "")
         return msgspec.structs.replace(visit, reason=reason, response=response, page=page, found=found, errors=errors)
 
@@ -256,8 +256,6 @@ class Engine:
     def _admitted(self, page: Page, rule: str) -> Found:
         """The page's links, and those that a hook asked for (requests among its items). `rule`: why they are not followed."""
         found = Found()
-        if "nofollow" in page.robots and not self.ignore_nofollow:
-            rule = rule or "nofollow"
         if page.links is not None:
             found = self.admission.admit(page.links, rule)
         asked = [(item.url, item.kind) for item in page.items if isinstance(item, Request)]
@@ -284,6 +282,13 @@ class Engine:
             return hook(*values), []
         except Exception as error:
             return None, [f"{type(error).__name__}: {error}"]
+
+
+def unfollowed(page: Page, reason: str, ignore_nofollow: bool) -> str:
+    """The rule by which no link of a page is followed, or "". `reason`: of its visit."""
+    if reason == "soft_404":
+        return SOFT
+    return "nofollow" if "nofollow" in page.robots and not ignore_nofollow else ""
 
 
 def _turned_away(visit: Visit) -> Visit:

@@ -93,6 +93,10 @@ EVENTS = {
     "store.aborted": _event("uploads that a kill had left half done were thrown away", "count"),
     "config.changed": _event("a crawl goes on with another setting", "key old new"),
     "rules.changed": _event("stored URLs were held against other rules", "back gone near far"),
+    "archive.reread": _event(
+        "kept pages were read again, for addresses that a lifted rule had refused and that were only counted",
+        "count back text said",
+    ),
     "hosts.paused": _event("only hosts are left that the user paused: the crawl waits", "queued origin"),
     "paused": _event("the crawl was paused by the user"),
     "resumed": _event("the crawl was unpaused by the user"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 import random
 import secrets
 import signal
@@ -31,6 +32,7 @@ from nephila.fetch.directory import Directory
 from nephila.frontier import cookies_txt
 from nephila.frontier.changing import Effect
 from nephila.frontier.local import LocalFrontier
+from nephila.frontier.rereading import Reread
 from nephila.frontier.scheduler import Scheduler
 from nephila.frontier.seen import ways
 from nephila.frontier.sqlite import SqliteStore
@@ -38,6 +40,7 @@ from nephila.gauges import Gauges
 from nephila.hand import Hand, launch
 from nephila.lock import JobLock
 from nephila.plan import CODES, Ending, Note, Step, WorkerSpec, archive_name, connections_of, workers_of
+from nephila.reread import Order, Rereads
 from nephila.url.key import Fingerprints
 from nephila.wanted import allowed_of, members_of, requests_of, scope_of
 from nephila.worker import new_loop
@@ -178,8 +181,12 @@ class Front:
         if known:
             self._carry_on(old, others, retry)
         self._scheduler = self._make_scheduler()
+        self._rereads = Rereads(self._scheduler, self._order, self._note, self._step)
         if known and (self._scheduler.unfinished or are_rules(old or self.config, self.config)):
-            self._scheduler.change(self.config, self._scope, self._say_effect)
+            before = None
+            if old is not None and not self._scheduler.unfinished:
+                before = scope_of(old, requests_of(old), widened, hosts)
+            self._scheduler.change(self.config, self._scope, self._say_effect, before)
         settings.write(self.config, toml)  # after their effect, so that a kill between the two costs nothing
         added = self._scheduler.put(self._seeds)
         if known and added:
@@ -300,6 +307,7 @@ class Front:
                 with self._signals(loop) if signals else contextlib.nullcontext():
                     watcher = loop.create_task(self._observe(observe, observe_s))
                     gauger = loop.create_task(self._gauge())
+                    rereader = loop.create_task(self._rereads.run())
                     try:
                         self._uploads = self._keeping.start(self._scheduler, loop)
                         await self._work(hired, engine, hooks)
@@ -310,6 +318,9 @@ class Front:
                             self._uploads.close()
                         watcher.cancel()
                         gauger.cancel()
+                        rereader.cancel()
+                        with contextlib.suppress(asyncio.CancelledError):
+                            await rereader
                         self._directory.close()
         except DiskFull as error:
             failure = error
@@ -393,6 +404,20 @@ class Front:
             allowed_of(self._seeds),
             resume.next_serial(self.folder / "archive", self._meta["name"], worker, self._keeping.files()),
             self.hooks,
+        )
+
+    def _order(self, state: Reread, careful: bool, skip: bool) -> Order:
+        """For who reads kept pages again."""
+        return Order(
+            str(self.folder.absolute()),
+            self.config,
+            self._scheduler.scope,
+            int(self._meta["fingerprint_key"]),
+            state.after,
+            state.until,
+            careful,
+            skip,
+            os.getpid(),
         )
 
     def _cut(self, file: str) -> None:
@@ -505,7 +530,7 @@ class Front:
         self._step("toml.after")
         self.config = new
         done: asyncio.Future[Effect] = asyncio.get_running_loop().create_future()
-        self._scheduler.change(new, scope, done.set_result)
+        self._scheduler.change(new, scope, done.set_result, self._scheduler.scope)
         return await done
 
     # --- what happened ----------------------------------------------------------------------------------------------

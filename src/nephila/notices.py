@@ -25,6 +25,7 @@ SENTENCES = {
     "site.hosts": "{hosts} hosts of {site} are asked; {origin} and others wait (see --site-hosts)",
     "trap.suspected": "{pages} addresses like {origin}{form} say nothing new: the rest is refused (see --traps)",
     "host.parked": "{origin} is parked: {why}",
+    "archive.reread": "{text}",
     "hosts.paused": "{queued} URLs wait for hosts that are paused, most for {origin}: `nephila host DIR HOST resume` lets them go on",
     "network.lost": "no network: waiting, nothing is counted as failed",
     "network.back": "the network is back",

@@ -37,6 +37,7 @@ def made_up_status(**other: Any) -> dict[str, Any]:
         "archive_files": 2,
         "traps": [],
         "changing": None,
+        "rereading": None,
         "forecast": None,
         "limited_by": [],
         "warnings": [],

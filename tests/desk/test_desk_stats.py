@@ -91,6 +91,7 @@ def test_a_crawl_in_numbers(con: sqlite3.Connection) -> None:
         "archive_files": 2,
         "traps": [],
         "changing": None,
+        "rereading": None,
         "forecast": None,
         "limited_by": [],
         "warnings": [],

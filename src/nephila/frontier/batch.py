@@ -100,6 +100,8 @@ class Batch:
         self.rules: list[tuple[int, str, float]] = []
         self.rule_counts: Counter[int] = Counter()
         self.refused_counts: dict[tuple[int, str], tuple[int, list[str]]] = {}
+        self.count_anew = False
+        """what was counted per rule and host before this batch is forgotten"""
         self.archives: dict[str, tuple[int, int]] = {}
         """file → (end of its last committed group, groups added)"""
         self.last_groups: dict[str, tuple[int, int]] = {}
@@ -183,6 +185,8 @@ class Snapshot(NamedTuple):
     """What the budgets of sites are reckoned from; asked only when there are any"""
     rule_counts: dict[int, int] = {}
     """rule → addresses it refused"""
+    only_counted: dict[int, int] = {}
+    """rule → those of them that no row was made of"""
 
 
 class Store(Protocol):

@@ -5,6 +5,8 @@ epoch), and what they had judged by the old ones is judged again. What is stored
 steps between the commits, in the order of its ids, up to those of that moment. What that brings to light is changed here,
 in batches like any other, because only memory knows what has been asked for meanwhile.
 
+What no row was made of comes back from the pages that link to it (`rereading`), when the rows have been looked at.
+
 A resume does the same before its first lease, and so does a seed's redirect that widens the scope. While it is under way
 `meta.changing` says so: a start that finds it begins anew at the first row, and what is right already stays.
 """
@@ -21,9 +23,10 @@ from nephila.frontier.books import Books
 from nephila.frontier.intake import Intake
 from nephila.frontier.ledger import Ledger
 from nephila.frontier.queues import Queues
+from nephila.frontier.rereading import Rereading
 from nephila.frontier.seeds import Seeds
 from nephila.frontier.templates import Templates
-from nephila.url.scope import Rules
+from nephila.url.scope import Rules, ScopeSpec
 
 
 @dataclass
@@ -38,6 +41,8 @@ class Effect:
     """were too deep and are queued now"""
     far: int = 0
     """were queued and are too deep now"""
+    counted: int = 0
+    """were refused without a row: kept pages are read again for them"""
     looked_at: int = 0
     of: int = 0
     """ids of URLs, those that were visited among them"""
@@ -52,6 +57,10 @@ class Effect:
         if self.near or self.far:
             found.append(
                 f"max_depth changed: {self.near} URLs are near enough now, {self.far} queued ones are too deep now"
+            )
+        if self.counted:
+            found.append(
+                f"{self.counted} more refused URLs were only counted: kept pages are read again for them, no request is sent"
             )
         return found
 
@@ -68,10 +77,12 @@ class Changing:
         intake: Intake,
         seeds: Seeds,
         templates: Templates,
+        rereading: Rereading,
         snapshot: Snapshot,
     ) -> None:
         self._books, self._store, self._ledger = books, store, ledger
         self._queues, self._intake, self._seeds, self._templates = queues, intake, seeds, templates
+        self._rereading, self._lifts = rereading, False
         self.unfinished = snapshot.meta.get("changing") == "1"
         """A change was under way when the last run ended."""
         self.effect: Effect | None = None
@@ -83,9 +94,11 @@ class Changing:
         self._told: list[Callable[[Effect], None]] = []
         self._go_on = self._going = False
 
-    def begin(self, done: Callable[[Effect], None] = lambda effect: None) -> None:
-        """The rules (`books.config` and the seeds' scope) are others than before. `done` hears what that did, in the end."""
+    def begin(self, done: Callable[[Effect], None] = lambda effect: None, before: ScopeSpec | None = None) -> None:
+        """The rules (`books.config` and the seeds' scope) are others than `before`, if that is known. `done` hears what that did,
+        in the end."""
         books = self._books
+        self._lifts |= self._rereading.lifts(before, self._seeds.scope)
         self._templates.follow()
         self._rules = Rules(self._seeds.check, books.depth_max)
         self._told.append(done)
@@ -171,6 +184,8 @@ class Changing:
 
     def _finish(self, effect: Effect) -> None:
         self.effect = self._books.left = None
+        if self._lifts:
+            self._lifts, effect.counted = False, self._rereading.begin()
         self.tidy()
         told, self._told = self._told, []
         for done in told:

@@ -8,6 +8,7 @@ from nephila.frontier.books import Books, Ended
 from nephila.frontier.budget import Budgets
 from nephila.frontier.host import Host
 from nephila.frontier.ledger import Ledger
+from nephila.frontier.rereading import Rereading
 from nephila.frontier.suspects import Suspects
 
 NO_LIMIT = 1 << 30
@@ -20,8 +21,11 @@ PAUSED = "paused"
 class Ending:
     """Budgets, and whether anything is left to do."""
 
-    def __init__(self, books: Books, ledger: Ledger, suspects: Suspects, budgets: Budgets) -> None:
+    def __init__(
+        self, books: Books, ledger: Ledger, suspects: Suspects, budgets: Budgets, rereading: Rereading
+    ) -> None:
         self._books, self._ledger, self._suspects, self._budgets = books, ledger, suspects, budgets
+        self._rereading = rereading
         self.draining: Ended | None = None
         """Nothing more is granted; the crawl ends with this when all leases are back."""
         self._waits = False
@@ -65,6 +69,8 @@ class Ending:
             return None
         if books.queued and (limit := self.over_budget()):
             return Ended("limit", limit)
+        if self._rereading.awaited:
+            return None
         if self._ledger.relaxing or books.batch.relax or self._suspects or books.paused:
             return None
         if not books.queued:

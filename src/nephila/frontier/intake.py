@@ -9,6 +9,7 @@ outcome without the links.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
@@ -66,6 +67,8 @@ class Intake:
         self._deep, self._templates = met.deep, templates
         self._refused, self._refused_count = snapshot.refused, snapshot.refused_count
         self._rules = books.rules
+        self.counted = Counter(snapshot.only_counted)
+        """Rule → addresses that it refused and no row was made of."""
         self._waiting: list[Brought] = []
         self._only_counted: dict[int, str] = {}
         """Fingerprints (with texts) of this question that left no row: they are new when they come again."""
@@ -102,15 +105,27 @@ class Intake:
             return
         books.batch.links.append((books.visit_id, found.flat, found.edges))
         books.batch.weight += len(found.edges)
-        if s.outcome != Outcome.MOVED:
-            if found.new or self._deep:
-                above = min(row.hops, 0) - 1 if row.kind == SITEMAP else 0
-                self._waiting.append(Brought(row, found, above, (), False, ""))
+        moved = s.outcome == Outcome.MOVED
+        if found.new or self._deep or moved:
+            self._wait(row, found, moved, s.moved_to)
+
+    def again(self, pages: Iterable[tuple[Row, Found, str]]) -> int:
+        """Links of pages that were visited before, each with where it moved to or "". Returns how many URLs are queued by them."""
+        self.admit()
+        before = self._books.batch.found
+        for row, found, moved_to in pages:
+            self._wait(row, found, bool(moved_to), moved_to)
+        self.admit()
+        return self._books.batch.found - before
+
+    def _wait(self, row: Row, found: Found, moved: bool, moved_to: str) -> None:
+        if not moved:
+            above = min(row.hops, 0) - 1 if row.kind == SITEMAP else 0
+            self._waiting.append(Brought(row, found, above, (), False, ""))
         elif row.kind != ROBOTS:  # that is followed as a request of its own kind
-            chain = (*books.chains.get(row.id, ()), row.fp)
-            self._waiting.append(
-                Brought(row, found, max(row.hops, 0) + 1, chain, row.id in self._seeds.ids, s.moved_to)
-            )
+            chain = (*self._books.chains.get(row.id, ()), row.fp)
+            hops, seed = max(row.hops, 0) + 1, row.id in self._seeds.ids
+            self._waiting.append(Brought(row, found, hops, chain, seed, moved_to))
 
     def admit(self) -> None:
         """What the pages so far have brought becomes rows, in order."""
@@ -273,7 +288,17 @@ class Intake:
         batch.rule_counts[rule] += 1
         count, examples = batch.refused_counts.get((rule, name), (0, []))
         batch.refused_counts[rule, name] = (count + 1, [*examples, url][:EXAMPLES_MAX])
+        self.counted[rule] += 1
         self._only_counted[fp] = url
+
+    def count_anew(self) -> int:
+        """What was only counted is counted from nothing again. Returns how many addresses that were."""
+        self.admit()
+        batch, counted = self._books.batch, self.counted
+        batch.rule_counts.subtract(counted)
+        batch.refused_counts.clear()
+        batch.count_anew, batch.empty, self.counted = True, False, Counter()
+        return counted.total()
 
     # --- refused before, wanted now ---------------------------------------------------------------------------------
 

@@ -81,7 +81,14 @@ class MemoryStore:
             [u["id"] for u in pages if u["parent"] == 0],
             lambda: ([(h["id"], h["origin"], h["pages"]) for h in self.hosts.values()], self.site_links),
             dict(self.rule_counts),
+            self._only_counted(),
         )
+
+    def _only_counted(self) -> dict[int, int]:
+        found = Counter[int]()
+        for (rule, _), (count, _) in self.rule_hosts.items():
+            found[rule] += count
+        return dict(found)
 
     def _tell(self, seen: Any) -> None:
         rows = list(self.urls.values())
@@ -122,6 +129,8 @@ class MemoryStore:
             self._keep_cookie(cookie)
         self.rules.update({id: text for id, text, _ in batch.rules})
         self.rule_counts.update(batch.rule_counts)
+        if batch.count_anew:
+            self.rule_hosts.clear()
         for place, (count, examples) in batch.refused_counts.items():
             before, known = self.rule_hosts.get(place, (0, []))
             self.rule_hosts[place] = (before + count, [*known, *examples][:3])

@@ -6,12 +6,15 @@ import dataclasses
 import heapq
 from typing import Any
 
+import msgspec
+
 from nephila.frontier.books import Books
 from nephila.frontier.changing import Effect
 from nephila.frontier.host import Host
 from nephila.frontier.ledger import Ledger
 from nephila.frontier.manners import Manners
 from nephila.frontier.patience import Network
+from nephila.frontier.rereading import Reread
 from nephila.types import Outcome
 from nephila.url.traps import PREFIX
 
@@ -21,7 +24,12 @@ REASONS_MAX = 10
 
 
 def report(
-    books: Books, ledger: Ledger, manners: Manners, network: Network, changing: Effect | None = None
+    books: Books,
+    ledger: Ledger,
+    manners: Manners,
+    network: Network,
+    changing: Effect | None = None,
+    rereading: Reread | None = None,
 ) -> dict[str, Any]:
     """Numbers are committed ones; queues and hosts are as of now."""
     seconds = books.watch.seconds()
@@ -48,6 +56,7 @@ def report(
             if rule.startswith(PREFIX) and (n := ledger.refused[id])
         ],
         "changing": None if changing is None else dataclasses.asdict(changing),
+        "rereading": None if rereading is None else msgspec.structs.asdict(rereading),
         "parked": [
             {"origin": host.origin, "until": host.parked_until} for host in books.parked if host.state != "paused"
         ],

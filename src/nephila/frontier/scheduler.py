@@ -49,6 +49,7 @@ from nephila.frontier.permission import Permission
 from nephila.frontier.queues import Queues
 from nephila.frontier.report import hosts as hosts_report
 from nephila.frontier.report import report
+from nephila.frontier.rereading import Part, Reread, Rereading
 from nephila.frontier.restore import restore
 from nephila.frontier.seeds import Seeds
 from nephila.frontier.seen.door import Seen
@@ -103,9 +104,10 @@ class Scheduler:
         self._outage = Outage(books, network, manners, permission, queues, self._lending)
         self._judge = Judge(books, manners, members, queues, self._outage, seeds, self._settling, templates)
         templates.probe = self._intake.probe
-        self._ending = Ending(books, ledger, self._suspects, manners.budgets)
+        self._rereading = rereading = Rereading(books, self._intake, snapshot)
+        self._ending = Ending(books, ledger, self._suspects, manners.budgets, rereading)
         self._steering = Steering(books, ledger, network, manners, queues)
-        self._changing = Changing(books, store, ledger, queues, self._intake, seeds, templates, snapshot)
+        self._changing = Changing(books, store, ledger, queues, self._intake, seeds, templates, rereading, snapshot)
         books.on_change = lambda: self.on_change()
         ledger.on_files = lambda closed, stored: self.on_files(closed, stored)
         ledger.on_commit, ledger.hold = lambda pages: self.on_commit(pages), lambda: self.hold()
@@ -292,9 +294,16 @@ class Scheduler:
         """`pause`, `resume`, `slow` (pause of `value` seconds between requests) or `drop` a host, by origin or host name."""
         return self._steering.host(name, action, value)
 
-    def change(self, config: Config, scope: ScopeSpec | None, done: Callable[[Effect], None]) -> None:
+    def change(
+        self,
+        config: Config,
+        scope: ScopeSpec | None,
+        done: Callable[[Effect], None],
+        before: ScopeSpec | None = None,
+    ) -> None:
         """Go on with other settings. `scope`: the rules if they, or the depth limit, are among what has changed; then stored
-        URLs are held against them, and `done` hears in the end what that did. Else `done` is called at once."""
+        URLs are held against them, and `done` hears in the end what that did. Else `done` is called at once. `before`: the rules
+        until now, None if nobody knows."""
         self._intake.admit()
         self._steering.follow(config)
         if scope is None:
@@ -302,7 +311,32 @@ class Scheduler:
             self._ledger.tend()
             return
         self._seeds.follow(scope)
-        self._changing.begin(done)
+        self._changing.begin(done, before)
+
+    # --- kept pages are read again ----------------------------------------------------------------------------------
+
+    def on_reread(self, wanted: Callable[[], None]) -> None:
+        """Somebody can read kept pages again, and is told when he has to. Without him what was only counted stays so."""
+        self._rereading.on_wanted = wanted
+
+    def reread(self, part: Part) -> None:
+        """Links of pages that were read again."""
+        self._rereading.take(part)
+        self._queues.stir()
+        self._ledger.tend()
+        self._books.on_change()
+
+    def end_reread(self) -> Reread | None:
+        """All pages have been read again, as far as they can be. Returns what came of it."""
+        over = self._rereading.end()
+        self._ledger.tend()
+        self._books.on_change()
+        return over
+
+    @property
+    def rereading(self) -> Reread | None:
+        """How far the reading of kept pages is; None: nobody wants it."""
+        return self._rereading.state
 
     def announce(self) -> None:
         """The store is to know that the rules are about to change."""
@@ -352,7 +386,14 @@ class Scheduler:
 
     def status(self) -> dict[str, Any]:
         """Where the crawl stands, in numbers that are committed (queue and hosts: as of now)."""
-        return report(self._books, self._ledger, self._manners, self._outage.network, self._changing.effect)
+        return report(
+            self._books,
+            self._ledger,
+            self._manners,
+            self._outage.network,
+            self._changing.effect,
+            self._rereading.state,
+        )
 
     def hosts(self, origins: list[str]) -> list[dict[str, Any]]:
         """What is known of these hosts as of now; those that sleep in the store, or were never met, are left out."""

@@ -107,6 +107,7 @@ def snapshot(con: sqlite3.Connection, seen: Any, tally: Tally, *, deep: bool) ->
             con.execute("SELECT site, linker FROM site_link"),
         ),
         dict(con.execute("SELECT id, count FROM rule")),
+        dict(con.execute("SELECT rule, sum(count) FROM rule_host GROUP BY rule")),
     )
 
 

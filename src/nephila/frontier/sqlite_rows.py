@@ -22,6 +22,8 @@ AT_ONCE = (200, 40, 8, 1)
 def write(con: sqlite3.Connection, b: Batch) -> None:
     """The rows of a batch, inside its transaction."""
     many = con.executemany
+    if b.count_anew:
+        con.execute("DELETE FROM rule_host")
     _insert(con, "host (id, origin)", b.hosts_new)
     many("INSERT OR IGNORE INTO rule (id, text, since) VALUES (?, ?, ?)", b.rules)
     many("UPDATE rule SET count = count + ? WHERE id = ?", [(n, rule) for rule, n in b.rule_counts.items()])

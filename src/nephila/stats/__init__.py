@@ -54,7 +54,7 @@ def snapshot(
     """The status of the job behind `con`. `running`: a front process holds the job.
 
     Keys: state, found, queued, in_flight, outcomes, reasons, bytes, seconds, pages_per_second, hosts, eta_seconds,
-    offline_since, proxies, workers, folder, archive_files, traps, changing, forecast, limited_by, warnings, parked, unknown. What only a running front knows is 0 or None.
+    offline_since, proxies, workers, folder, archive_files, traps, changing, rereading, forecast, limited_by, warnings, parked, unknown. What only a running front knows is 0 or None.
     """
     now = time.time() if now is None else now
     meta = db.meta(con)
@@ -89,6 +89,7 @@ def snapshot(
         "archive_files": con.execute("SELECT count(*) FROM archive").fetchone()[0],
         "traps": traps,
         "changing": None,
+        "rereading": None,
         "forecast": None,
         "limited_by": [],
         "warnings": [],

@@ -82,8 +82,19 @@ class Effect(msgspec.Struct, frozen=True):
     gone: Annotated[int, Meta(description="were queued and are refused now")] = 0
     near: Annotated[int, Meta(description="were too deep and are queued now")] = 0
     far: Annotated[int, Meta(description="were queued and are too deep now")] = 0
+    counted: Annotated[int, Meta(description="were refused and only counted: kept pages are read again for them")] = 0
     looked_at: int = 0
     of: int = 0
+
+
+class Reread(msgspec.Struct, frozen=True):
+    """Kept pages are read again, for addresses that were only counted."""
+
+    after: Annotated[int, Meta(description="the last visit that was gone through")]
+    until: Annotated[int, Meta(description="the last one to go through")]
+    pages: Annotated[int, Meta(description="read again")]
+    back: Annotated[int, Meta(description="URLs that are queued by it")]
+    unread: Annotated[int, Meta(description="pages that did not read back")]
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -109,6 +120,7 @@ class Status(msgspec.Struct, frozen=True):
     traps: list[Trap]
     parked: list[Parked]
     changing: Annotated[Effect | None, Meta(description="what a change of the rules that is under way has done so far")]
+    rereading: Annotated[Reread | None, Meta(description="null: no kept pages are being read again")]
     forecast: Annotated[Forecast | None, Meta(description="null: too little is known, or nothing runs")]
     limited_by: Annotated[list[LimitedBy], Meta(description="the most first")]
     warnings: list[Warning]

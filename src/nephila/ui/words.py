@@ -319,7 +319,8 @@ RULES = {
     "rules.gone": ("queued addresses would be refused", "个排队的地址会被拒绝"),
     "rules.near": ("addresses that are too deep would be queued", "个过深的地址会排队"),
     "rules.far": ("queued addresses would be too deep", "个排队的地址会过深"),
-    "rules.counted": ("more were only counted, and come back when a page with them is fetched again", "个只计了数，重新抓取含有它们的页面时才会回来"),
+    "rules.counted": ("more were only counted, and come back from the kept pages, which are read again for them", "个只计了数，会通过重读已存的页面找回"),
+    "rules.rereading": ("Kept pages are read again for addresses that were only counted: visit {} of {}; {} are queued by it so far.", "正在重读已存的页面以找回只计了数的地址：第 {} / {} 次访问，目前已有 {} 个重新排队。"),
     "rules.changing": ("The rules are changing: {} of {} stored addresses have been looked at.", "规则正在更改：已检查 {} / {} 个已存地址。"),
 }  # fmt: skip
 
