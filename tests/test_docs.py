@@ -6,10 +6,12 @@ import re
 import shlex
 import sqlite3
 import subprocess
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.pictures import SHOTS
 
 from nephila import __version__
 from nephila.cli import COMMANDS
@@ -17,6 +19,7 @@ from nephila.config import Config, fields
 from nephila.db import TABLES
 from nephila.events import EVENTS
 from nephila.types import HOST_FAILURES, RETRYABLE
+from nephila.ui.window import PAGES
 from nephila.views.columns import TABLES as TABLES_OF_VIEWS
 from nephila.views.sql_tables import JOB
 
@@ -132,6 +135,14 @@ def test_options_of_the_readme_exist(option: str) -> None:
 def test_links_between_documents_lead_somewhere(path: Path) -> None:
     targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
     assert [target for target in targets if not (path.parent / target).exists()] == []
+
+
+def test_every_page_of_the_window_is_shown_in_both_languages_wide_and_on_a_phone() -> None:
+    shown = {language: DOCS[f"window{end}.md"] for language, end in (("en", ""), ("zh", ".zh"))}
+    for shot, (language, text), size in product(SHOTS, shown.items(), ("wide", "phone")):
+        assert f"](pictures/{shot.name}.{language}.{size}.webp)" in text
+    assert {page.path for page in PAGES} <= {shot.path.partition("?")[0] for shot in SHOTS}
+    assert sum(path.stat().st_size for path in (ROOT / "docs" / "pictures").iterdir()) < 3_000_000
 
 
 def test_decisions_are_numbered_and_whole() -> None:

@@ -36,12 +36,13 @@ Facts = Callable[[], Awaitable[dict[str, Any]]]
 
 
 class Page(NamedTuple):
-    """One entry of the navigation. `of_crawl`: makes no sense for archives of others."""
+    """One entry of the navigation. `of_crawl`: makes no sense for archives of others. `under`: how addresses of its other pages begin."""
 
     name: str
     path: str
     routes: Callable[[Desk], list[BaseRoute]]
     of_crawl: bool = True
+    under: tuple[str, ...] = ()
 
 
 class Desk:

@@ -23,12 +23,12 @@ from nephila.ui.desk import Desk, Page
 PAGES = (
     Page("now", "/", now.routes),
     Page("hosts", "/hosts", hosts.routes),
-    Page("urls", "/pages", urls.routes),
+    Page("urls", "/pages", urls.routes, under=("/page",)),
     Page("map", "/map", sitemap.routes),
     Page("search", "/search", search.routes),
-    Page("rules", "/rules", rules.routes),
+    Page("rules", "/rules", rules.routes, under=("/rules/",)),
     Page("why", "/why", why.routes),
-    Page("archive", "/archive", replay.routes, of_crawl=False),
+    Page("archive", "/archive", replay.routes, of_crawl=False, under=("/view/", "/times/")),
 )
 
 
