@@ -72,6 +72,7 @@ VIEWS: dict[str, tuple[list[str], str, Callable[[Path], int]]] = {
     "items": ([], "html", lambda path: sum(json.loads((path / "tables.json").read_bytes()).values())),
     "graph": ([], "addresses", lambda path: records(path / "nodes.csv")),
     "graph --scores": (["--scores", "--form", "parquet"], "addresses", lambda path: rows(f"'{path}/nodes/*.parquet'")),
+    "report": ([], "html", lambda path: int(json.loads((path / "report.json").read_bytes())["pages"])),
     "search": ([], "pages", lambda path: tantivy.Index.open(str(path / "index")).searcher().num_docs),
     "tianwang": ([], "pages", lambda path: stored(path)),
     "urls": ([], "pages", lambda path: lines(path)),

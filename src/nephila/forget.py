@@ -81,6 +81,8 @@ def _unheard(event: str, **fields: Any) -> None:
 
 def _chosen(store: SqliteStore, what: str) -> tuple[dict[int, str], bool]:
     """url.id → address; and whether it was named."""
+    if not what:
+        raise ConfigError("no address was given: an empty pattern would be found in all of them; '.' says that")
     address = normalise(what)
     rows = store.query("SELECT id, url FROM url WHERE url = ?", (address,)) if address else []
     exact = bool(rows)

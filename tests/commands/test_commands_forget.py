@@ -119,6 +119,7 @@ def test_what_is_not_there_and_what_runs_is_said(job: Path, prompt: Prompt) -> N
     for words, said in {
         ("job", "https://nowhere.test/"): "this job has no such address",
         ("job", "["): "no regular expression",
+        ("job", ""): "no address was given",
         ("none", "x"): "there is no folder none",
     }.items():
         done = prompt.here("forget", *words, "--yes")

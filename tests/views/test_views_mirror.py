@@ -16,6 +16,8 @@ from views.odd_sites import ODD_PATHS, WORDS, charset_site, odd_page
 from nephila.errors import ConfigError, DiskFull
 from nephila.types import Kind, Outcome
 from nephila.url.parse import normalise
+from nephila.views import rewrite
+from nephila.views.folder import Folder
 
 H = "http://example.com"
 
@@ -264,6 +266,57 @@ def test_a_symbolic_link_is_never_written_through(job: Any, tmp_path: Path) -> N
         job.mirror(target=target)
     assert (outside / "a.html").read_text() == "mine"
     assert list(outside.iterdir()) == [outside / "a.html"]
+
+
+def test_what_somebody_puts_into_an_empty_target_meanwhile_is_never_written_through(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("mine")
+    with Folder(tmp_path / "m") as out:
+        (tmp_path / "m" / "link").symlink_to(outside)
+        (tmp_path / "m" / "folder").mkdir()
+        assert out.write("link", [b"ours"], fresh=True).changed
+        with pytest.raises(ConfigError, match="folder cannot be written"):
+            out.write("folder", [b"ours"], fresh=True)
+    assert outside.read_text() == "mine"
+    assert [path.name for path in (tmp_path / "m").iterdir() if path.is_file()] == ["link"]
+    assert not (tmp_path / "m" / "link").is_symlink()
+
+
+def test_what_pages_repeat_is_remembered_within_a_limit() -> None:
+    memories = rewrite.Memories(1000)
+    for n in range(60):
+        folder = f"{H}/{n % 20}/"
+        memory = memories.of(folder, f"{n % 20}/p.html", "utf-8")
+        to = rewrite.Addresses(folder, f"{n % 20}/p.html", "utf-8", lambda url: "", memory)
+        links = "".join(f'<a href="{n}-{link}.html#{link}">x</a><img class=i src=i{link}>' for link in range(30))
+        picture = f'<img src="data:image/png;base64,{"A" * 2000}">'
+        done = rewrite.html(f"<head></head>{links}{picture}".encode(), to)
+        assert f'href="{folder}{n}-29.html#29"'.encode() in done
+        assert picture.encode() in done
+        assert memories.held <= 1000 + 3 * 60
+        assert not any(len(old) > 1000 for part in memory for old in part)
+        assert to.missing == 60
+
+
+def test_addresses_with_fragments_are_what_they_are_without_a_memory() -> None:
+    written = [
+        *("a#x", "a#", "#x", "a #x", " a#x", "?q#x", "a?q#x", "mailto:a@b#x", "file:///a#x", "javascript:a#x", "a#x%20y", "a#ü", "//o.org/a#x", "!#x")
+    ]  # fmt: skip
+    page = "".join(f'<a href="{address}">x</a>' for address in written * 2).encode()
+    found: list[bytes] = []
+    for address in written:
+        to = rewrite.Addresses(f"{H}/d/p", "example.com/d/p.html", "utf-8", lookup)
+        found.append(rewrite.html(f'<a id=i cite="" href="{address}">x</a>'.encode(), to).partition(b'href="')[2])
+    to = rewrite.Addresses(f"{H}/d/p", "example.com/d/p.html", "utf-8", lookup)
+    alone = [part.partition(b'"')[0] for part in found]
+    together = [part.partition(b'"')[0] for part in rewrite.html(page, to).split(b'href="')[1:]]
+    assert together == alone * 2
+    assert together[0] == b"a.html#x"
+
+
+def lookup(url: str) -> str:
+    """`a` is kept, and nothing else."""
+    return "example.com/d/a.html" if url == f"{H}/d/a" else ""
 
 
 def test_a_target_that_is_a_file_is_refused(job: Any, tmp_path: Path) -> None:

@@ -164,15 +164,92 @@ def test_a_kill_between_the_two_commits_doubles_nothing(job: Any) -> None:
     assert search(job.folder, "word", job.decode).count == 2
 
 
+def forget(job: Any, id: int) -> None:
+    job.con.execute("UPDATE url SET url = '', state = 'dropped' WHERE id = ?", (id,))
+    job.con.execute("UPDATE visit SET outcome = 'SKIPPED', reason = 'forgotten', length = 0 WHERE url = ?", (id,))
+
+
+def holding(job: Any, *texts: bytes) -> list[str]:
+    """The files of the index in which one of these stands; terms are stored backwards."""
+    files = [path for path in (job.folder / "views" / "search").rglob("*") if path.is_file()]
+    wanted = [way for text in texts for way in (text, text[::-1])]
+    return [path.name for path in files if any(text in path.read_bytes() for text in wanted)]
+
+
 def test_pages_that_were_taken_down_leave_the_index_and_its_files(job: Any) -> None:
+    secret = job.page("http://gone.example/a", "<p>unforgettable</p>")
+    job.page(f"{H}/b", "<p>open</p>")
+    assert urls(job, "unforgettable") == ["http://gone.example/a"]
+    assert {"repeats.db"} < set(holding(job, b"unforgettable", b"gone.example"))
+    forget(job, secret)
+    assert (urls(job, "unforgettable"), urls(job, "open")) == ([], [f"{H}/b"])
+    assert holding(job, b"unforgettable", b"gone.example") == []
+
+
+def test_after_a_taking_down_no_page_is_read_again_and_all_others_answer_as_before(
+    job: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "_TOGETHER", 2)
+    monkeypatch.setattr(index, "_ADDRESSES", 3)
+    secret = job.page(f"{H}/secret", "<title>never</title><p>word unforgettable</p>")
+    for n in range(4):
+        job.page(f"{H}/{n}", f"<html lang=en><title>Title {n}</title><p>word 天网 Crème {n}</p>")
+    job.page(f"{H}/n", "<meta name=robots content=noindex><p>word</p>")
+    job.page(f"{H}/m", "<p>word</p>", access="basic@x")
+    listing(job, "ftp://ftp.example.com/pub/")
+    job.page(f"{H}/word.pdf", b"%PDF", "application/pdf")
+    queries = [
+        "word -never",
+        "天网",
+        "creme lang:en",
+        "title:3",
+        "name:*.tar.*",
+        "date:2021-03-04",
+        "host:example.com word.pdf",
+    ]
+    how: dict[str, Any] = {"access": ["basic@x"], "with_noindex": True}
+    before = [sorted(search(job.folder, query, job.decode, **how).hits, key=repr) for query in queries]
+    assert all(before)
+    assert urls(job, "unforgettable") == [f"{H}/secret"]
+    forget(job, secret)
+    monkeypatch.setattr(index, "read", None)
+    after = [search(job.folder, query, job.decode, **how).hits for query in queries]
+    alike = [sorted(hit.url for hit in hits) for hits in before]
+    assert [sorted(hit.url for hit in hits) for hits in after] == alike
+    assert [{hit.url: (hit.title, hit.snippet, hit.size) for hit in hits} for hits in after] == [
+        {hit.url: (hit.title, hit.snippet, hit.size) for hit in hits} for hits in before
+    ]
+    assert len(urls(job, "word")) == 5
+    assert urls(job, "unforgettable", **how) == []
+
+
+def test_a_kill_while_forgotten_pages_are_left_out_is_made_good(job: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     secret = job.page(f"{H}/a", "<p>unforgettable</p>")
     job.page(f"{H}/b", "<p>open</p>")
-    assert urls(job, "unforgettable") == [f"{H}/a"]
-    job.con.execute("UPDATE url SET url = '', state = 'dropped' WHERE id = ?", (secret,))
-    job.con.execute("UPDATE visit SET outcome = 'SKIPPED', reason = 'forgotten', length = 0 WHERE url = ?", (secret,))
-    assert (urls(job, "unforgettable"), urls(job, "open")) == ([], [f"{H}/b"])
-    files = [path for path in (job.folder / "views" / "search").rglob("*") if path.is_file()]
-    assert [path.name for path in files if b"unforgettable" in path.read_bytes()] == []
+    urls(job, "open")
+    forget(job, secret)
+    for step in ("rmtree", "rename"):
+        with monkeypatch.context() as dying:
+            target: Any = index.shutil if step == "rmtree" else Path
+            real = getattr(target, step)
+
+            def killed(path: Path, *more: Any, real: Any = real, **named: Any) -> Any:
+                if path.name == "index" or more[:1] == (path.parent / "index",):
+                    raise KeyboardInterrupt
+                return real(path, *more, **named)
+
+            dying.setattr(target, step, killed)
+            with pytest.raises(KeyboardInterrupt):
+                urls(job, "open")
+    assert (urls(job, "open"), urls(job, "unforgettable")) == ([f"{H}/b"], [])
+    assert holding(job, b"unforgettable") == []
+    assert not (job.folder / "views" / "search" / "fresh").exists()
+
+
+def test_pages_that_were_taken_down_before_the_first_search_are_in_no_index(job: Any) -> None:
+    forget(job, job.page(f"{H}/a", "<p>unforgettable</p>"))
+    job.page(f"{H}/b", "<p>open</p>")
+    assert (urls(job, "open"), urls(job, "unforgettable")) == ([f"{H}/b"], [])
 
 
 def test_an_index_that_does_not_read_is_made_anew(job: Any) -> None:

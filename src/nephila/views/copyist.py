@@ -63,18 +63,22 @@ class Order(msgspec.Struct, frozen=True):
     decode: str
     plan: str
     target: str
+    fresh: bool
 
 
-def shares(source: Source, plan: Path, target: Path, numbers: Iterable[int], workers: int) -> Iterator[Share]:
-    """Write the files of these numbers of the plan, with so many processes beside this one, or in this one (0)."""
+def shares(
+    source: Source, plan: Path, target: Path, numbers: Iterable[int], workers: int, *, fresh: bool = False
+) -> Iterator[Share]:
+    """Write the files of these numbers of the plan, with so many processes beside this one, or in this one (0). `fresh`: none of them
+    is there yet."""
     todo = _parts(iter(numbers))
     decode = _named(source.decode)
     if not workers or not decode:
-        with Copyist(source, plan, target) as copyist:
+        with Copyist(source, plan, target, fresh=fresh) as copyist:
             yield from map(copyist.copy, todo)
         return
     files = {name: str(path) for name, path in source.files.items()}
-    order = Order(str(source.folder), sorted(source.access), files, decode, str(plan), str(target))
+    order = Order(str(source.folder), sorted(source.access), files, decode, str(plan), str(target), fresh)
     with ExitStack() as opened:
         idle: SimpleQueue[Hand] = SimpleQueue()
         for _ in range(workers):
@@ -109,8 +113,8 @@ def _named(function: Decode) -> str:
 class Copyist:
     """Writes files of a mirror, one after the other, each whole or not at all."""
 
-    def __init__(self, source: Source, plan: Path, target: Path) -> None:
-        self._source, self._plan, self._out = source, Plan(plan), Folder(target)
+    def __init__(self, source: Source, plan: Path, target: Path, *, fresh: bool) -> None:
+        self._source, self._plan, self._out, self._fresh = source, Plan(plan), Folder(target), fresh
         self._memories = rewrite.Memories()
 
     def __enter__(self) -> Copyist:
@@ -130,7 +134,7 @@ class Copyist:
                 continue  # taken down meanwhile
             to = self._addresses(kept, place)
             try:
-                put = self._out.write(place.path, self._content(kept, to))
+                put = self._out.write(place.path, self._content(kept, to), fresh=self._fresh)
             except Damaged as error:
                 unreadable.append(f"{kept.url}: {error}")
                 continue
@@ -227,7 +231,7 @@ def main(told: IO[bytes], answers: IO[bytes]) -> None:
     files = {file: Path(path) for file, path in order.files.items()}
     with (
         Source(Path(order.folder), decode, frozenset(order.access), files) as source,
-        Copyist(source, Path(order.plan), Path(order.target)) as copyist,
+        Copyist(source, Path(order.plan), Path(order.target), fresh=order.fresh) as copyist,
     ):
         for line in told:
             try:

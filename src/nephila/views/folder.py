@@ -44,6 +44,7 @@ class Folder:
             self._root = os.open(target, _FOLDER)
         except OSError as error:
             raise ConfigError(f"{target} cannot be written to ({error.strerror}): give another folder") from error
+        self._draft_name = f".{os.getpid()}.part"
         self._open: OrderedDict[str, int] = OrderedDict()
 
     def __enter__(self) -> Folder:
@@ -56,12 +57,13 @@ class Folder:
         for fd in (*self._open.values(), self._root):
             os.close(fd)
 
-    def write(self, path: str, blocks: Iterable[bytes]) -> Put:
-        """Have the file `path` (`/` between names) hold `blocks`, whatever was there."""
+    def write(self, path: str, blocks: Iterable[bytes], *, fresh: bool = False) -> Put:
+        """Have the file `path` (`/` between names) hold `blocks`, whatever was there. `fresh`: nothing is known to be there, and what
+        somebody has put there meanwhile is replaced without a look (a folder is refused)."""
         above, _, name = path.rpartition("/")
         fd = self._folder(above)
         try:
-            old = self._file(name, fd, path)
+            old = None if fresh else self._file(name, fd, path)
             if old is None:
                 return self._draft(name, fd, blocks)
             with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd), "rb") as was:
@@ -76,7 +78,7 @@ class Folder:
 
     def _draft(self, name: str, fd: int, blocks: Iterable[bytes]) -> Put:
         """Written beside everything else, then put in its place."""
-        draft = f".{os.getpid()}.part"
+        draft = self._draft_name
         out = os.open(
             draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self._root
         )

@@ -7,7 +7,8 @@
 A document is a page with its text, or a file of which only the name is known: kept but no text, or an entry of a listing. Documents of one
 visit carry its url.id, so that a later visit of the URL takes their place. A build reads the visits behind the last one it knows. Every page is
 in it, those of credentials and those that ask not to be searched too, each with a mark: who asks is shown what he may see. When pages were
-forgotten since, it is made anew, for an index that deletes keeps what it deleted for a while.
+forgotten since, the documents of all others are copied into an index beside it that takes its place, for an index that deletes keeps what it
+deleted for a while. All that a document is made of is stored in it, so no page is read again.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from nephila.views.repeats import Repeats
 from nephila.views.source import Kept, Source
 from nephila.views.words import fold, words
 
-FORM = 1
+FORM = 2
 """Of the documents: an index of another form is made anew."""
 TEXT_CHARS = 1_000_000
 """So much of a page's text can be found."""
@@ -46,6 +47,8 @@ ENTRIES_MAX = 1_000_000
 _HEAP_BYTES = 64 << 20
 _TOGETHER = 10_000
 """Documents between two commits."""
+_ADDRESSES = 500
+"""So many at once are looked for in an index that is copied."""
 
 
 class Shown(msgspec.Struct, frozen=True, array_like=True):
@@ -118,11 +121,11 @@ def tantivy() -> Any:
 def schema() -> Any:
     made = tantivy().SchemaBuilder()
     for name in ("title", "body"):
-        made.add_text_field(name, tokenizer_name="whitespace", index_option="position")
+        made.add_text_field(name, stored=name == "title", tokenizer_name="whitespace", index_option="position")
     for name in ("host", "lang", "name", "eman", "access"):
-        made.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    made.add_unsigned_field("url_id", indexed=True)
-    made.add_unsigned_field("hidden", indexed=True)
+        made.add_text_field(name, stored=name == "access", tokenizer_name="raw", index_option="basic")
+    for name in ("url_id", "hidden"):
+        made.add_unsigned_field(name, stored=True, indexed=True)
     made.add_integer_field("day", indexed=True, fast=True)
     for name in ("shown", "text"):
         made.add_bytes_field(name, stored=True)
@@ -134,11 +137,16 @@ def update(source: Source, place: Path) -> State:
     tantivy()
     state = _state(place)
     newest, change = last(source, "visit"), last(source, "change")
-    if state.form != FORM or state.visit > newest or _forgotten(source, state.change) or not _readable(place):
+    shutil.rmtree(place / "fresh", ignore_errors=True)
+    if state.form != FORM or state.visit > newest or not _readable(place):
         shutil.rmtree(place / "index", ignore_errors=True)
         for name in ("state.json", "repeats.db"):
             (place / name).unlink(missing_ok=True)
         state = State()
+    elif (place / "index").is_dir() and _forgotten(source, state.change):
+        _without_forgotten(source, place, state)
+        state.change = change
+        _save(place, state)
     if state.visit == newest and (place / "index").is_dir():
         return state
     (place / "index").mkdir(mode=0o700, exist_ok=True)
@@ -190,9 +198,53 @@ class _Writer:
         self._writer.commit()
         self._index.reload()
         self._state.documents, self._state.access = self._index.searcher().num_docs, sorted(access)
-        draft = self._place / ".state.part"
-        draft.write_bytes(msgspec.json.encode(self._state))
-        draft.replace(self._place / "state.json")
+        _save(self._place, self._state)
+
+
+def _save(place: Path, state: State) -> None:
+    draft = place / ".state.part"
+    draft.write_bytes(msgspec.json.encode(state))
+    draft.replace(place / "state.json")
+
+
+def _without_forgotten(source: Source, place: Path, state: State) -> None:
+    """Put in the place of the index one with the documents of every address that there still is. A kill in between leaves the old one, or
+    none, which is made anew then."""
+    (place / "fresh").mkdir(mode=0o700)
+    old, new = tantivy().Index.open(str(place / "index")), tantivy().Index(schema(), path=str(place / "fresh"))
+    writer, hosts, access = new.writer(_HEAP_BYTES, 1), set[str](), set[str]()
+    for stored, gone in _stored_documents(source, old):
+        if gone:
+            hosts.add(stored.shown.host)
+        else:
+            access.update([stored.access] if stored.access else [])
+            writer.add_document(stored.document())
+    writer.commit()
+    writer.wait_merging_threads()
+    new.reload()
+    left = new.searcher()
+    with Repeats(place / "repeats.db") as repeats:
+        for host in hosts:
+            repeats.forget(host, all=not left.doc_freq("host", host))
+    shutil.rmtree(place / "index")
+    (place / "fresh").rename(place / "index")
+    state.documents, state.access = left.num_docs, sorted(access)
+
+
+def _stored_documents(source: Source, index: Any) -> Iterator[tuple[_Stored, bool]]:
+    """Those of an index, address by address, each with whether its address was forgotten."""
+    searcher, at, end = index.searcher(), 0, last(source, "url")
+    number = tantivy().FieldType.Unsigned
+    while at < end:
+        to = at + _ADDRESSES
+        gone = {row["id"] for row in source.rows("SELECT id FROM url WHERE id > ? AND id <= ? AND url = ''", at, to)}
+        those, met = tantivy().Query.range_query(index.schema, "url_id", number, at + 1, to), 0
+        while found := searcher.search(those, _TOGETHER, count=False, offset=met).hits:
+            for _, address in found:
+                stored = _Stored.read(searcher.doc(address))
+                yield stored, stored.url_id in gone
+            met += len(found)
+        at = to
 
 
 def _documents(source: Source, kept: Kept, repeats: Repeats) -> Iterator[Any]:
@@ -246,25 +298,46 @@ def _listed(source: Source, kept: Kept) -> Iterator[Any]:
 
 
 def _document(kept: Kept, shown: Shown, title: str, body: str, *, hidden: bool = False) -> Any:
-    made = tantivy().Document()
-    made.add_unsigned("url_id", kept.url_id)
-    made.add_unsigned("hidden", int(hidden))
-    made.add_integer("day", int(shown.day.replace("-", "")))
-    made.add_text("title", words(title))
-    if body:
-        made.add_text("body", words(body))
-        made.add_bytes("text", body.encode("utf-8", "replace"))
-    for part in _domains(shown.host):
-        made.add_text("host", part)
-    for tag in _tags(shown.language):
-        made.add_text("lang", tag)
-    if shown.name:
-        made.add_text("name", fold(shown.name))
-        made.add_text("eman", fold(shown.name)[::-1])
-    if kept.access:
-        made.add_text("access", kept.access)
-    made.add_bytes("shown", msgspec.json.encode(shown))
-    return made
+    return _Stored(kept.url_id, kept.access, hidden, words(title), body, shown).document()
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    """What a document is made of, all of it stored in it. `title`: its words, as they can be found."""
+
+    url_id: int
+    access: str
+    hidden: bool
+    title: str
+    body: str
+    shown: Shown
+
+    @classmethod
+    def read(cls, document: Any) -> _Stored:
+        first = document.get_first
+        shown = msgspec.json.decode(bytes(first("shown")), type=Shown)
+        body = bytes(first("text") or b"").decode()
+        return cls(first("url_id"), first("access") or "", bool(first("hidden")), first("title") or "", body, shown)
+
+    def document(self) -> Any:
+        made = tantivy().Document()
+        made.add_unsigned("url_id", self.url_id)
+        made.add_unsigned("hidden", int(self.hidden))
+        made.add_integer("day", int(self.shown.day.replace("-", "")))
+        made.add_text("title", self.title)
+        if self.body:
+            made.add_text("body", words(self.body))
+            made.add_bytes("text", self.body.encode("utf-8", "replace"))
+        for part in _domains(self.shown.host):
+            made.add_text("host", part)
+        for tag in _tags(self.shown.language):
+            made.add_text("lang", tag)
+        if self.shown.name:
+            made.add_text("name", fold(self.shown.name))
+            made.add_text("eman", fold(self.shown.name)[::-1])
+        if self.access:
+            made.add_text("access", self.access)
+        made.add_bytes("shown", msgspec.json.encode(self.shown))
+        return made
 
 
 def name_of(url: str, encoding: str) -> str:

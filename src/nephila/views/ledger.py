@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,12 +41,13 @@ class Written(NamedTuple):
 
 
 class Ledger:
-    """That of the mirror in `target`, held against the plan of what is to be there: `removed` files were gone from it. Raises
+    """That of the mirror in `target`, held against the plan of what is to be there: `removed` files were gone from it; `bare`: it was
+    an empty folder. Raises
     ConfigError when another export has it, or when a file that is not the mirror's is where one of its own has to be."""
 
     def __init__(self, target: Path, plan: Path, out: Folder) -> None:
         self._target, self._out = target, out
-        bare = out.is_empty()
+        self.bare = out.is_empty()
         for name in (NAME, f"{NAME}-wal", f"{NAME}-shm", f"{NAME}-journal"):
             out.find(name)  # refuses what is no ordinary file
         self._con = sqlite3.connect(target / NAME, isolation_level=None, timeout=1)
@@ -59,7 +61,7 @@ class Ledger:
             self._con.execute("ATTACH ? AS plan", (str(plan),))
             out.sweep()
             self.removed = self._remove_gone()
-            self._claim(bare=bare)
+            self._claim()
         except BaseException as error:
             self._con.close()
             if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
@@ -78,14 +80,14 @@ class Ledger:
     def __exit__(self, *error: object) -> None:
         self._con.close()
 
-    def _claim(self, *, bare: bool) -> None:
+    def _claim(self) -> None:
         """Files that will be made now are ours from here on. What is there already, and was not ours, is somebody else's."""
         new = self._con.execute(
             """SELECT path FROM plan.kept WHERE path NOT IN (SELECT path FROM file)
                 UNION ALL SELECT value FROM json_each(?) WHERE value NOT IN (SELECT path FROM file)""",
             (msgspec.json.encode(RESERVED).decode(),),
         )
-        for (path,) in new if not bare else ():
+        for (path,) in new if not self.bare else ():
             if self._out.find(path) is not None:
                 raise ConfigError(
                     f"{self._target / path} is there and not of this mirror: remove it or give another folder"
@@ -143,5 +145,6 @@ class Ledger:
             """SELECT k.path, k.url, k.status, k.charset, k.media_type, strftime('%Y-%m-%dT%H:%M:%SZ', k.started, 'unixepoch')
                FROM plan.kept k CROSS JOIN file f ON f.path = k.path WHERE f.stamp != 0 ORDER BY k.n"""
         )
-        for row in rows:
-            yield encoder.encode(dict(zip(columns, row, strict=True))) + b"\n"
+        lines = (encoder.encode(dict(zip(columns, row, strict=True))) + b"\n" for row in rows)
+        while some := b"".join(islice(lines, _BATCH)):
+            yield some

@@ -72,7 +72,7 @@ def mirror(source: Source, target: Path, workers: int | None = None) -> MirrorRe
             if workers is None:
                 first = list(islice(todo, FILES_MIN))
                 workers, todo = _hands(len(first)), chain(first, todo)
-            for share in copyist.shares(source, places, target, todo, workers):
+            for share in copyist.shares(source, places, target, todo, workers, fresh=ledger.bare):
                 ledger.record(share.files)
                 changed += share.changed
                 unreadable += share.unreadable[: 1000 - len(unreadable)]

@@ -23,6 +23,8 @@ WOVEN = ("text/html", "application/xhtml+xml", "text/x-ftp-listing", "text/css",
 """Media types of files that hold links to others: they change with the plan, all others with their own content only."""
 
 _HOPS_MAX = 10
+_LOOKED_UP = 1 << 14
+"""Addresses of which a process remembers where they lie (half a kilobyte each); most are remembered by their folder before."""
 _BATCH = 500
 _TABLES = """PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN;
 CREATE TABLE kept (n INTEGER PRIMARY KEY, url TEXT NOT NULL UNIQUE, path TEXT NOT NULL UNIQUE, visit INTEGER NOT NULL,
@@ -99,7 +101,7 @@ class Plan:
 
     def __init__(self, file: Path) -> None:
         self._con = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-        self.lookup = lru_cache(maxsize=1 << 16)(self._lookup)
+        self.lookup = lru_cache(maxsize=_LOOKED_UP)(self._lookup)
 
     def close(self) -> None:
         self._con.close()
@@ -116,7 +118,7 @@ class Plan:
             same = key(url)
             if (
                 path := self._path(url)
-                or self._path(same)
+                or (same != url and self._path(same))
                 or self._path(self._one("SELECT url FROM alias WHERE key = ?", same))
             ):
                 return path

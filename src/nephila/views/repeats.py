@@ -36,7 +36,9 @@ class Repeats:
 
     def __init__(self, path: Path | None = None) -> None:
         self._con = sqlite3.connect(path or "", isolation_level=None)
-        self._con.executescript("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF;" + _TABLES + "BEGIN;")
+        self._con.executescript(
+            "PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA secure_delete = ON;" + _TABLES + "BEGIN;"
+        )
         self.of = lru_cache(maxsize=_HOSTS_CACHED)(self._of)
 
     def __enter__(self) -> Repeats:
@@ -67,6 +69,16 @@ class Repeats:
             "INSERT INTO block VALUES (?, ?, 1) ON CONFLICT (host, hash) DO UPDATE SET pages = pages + 1",
             [(id, found) for found in {hashed(text) for text in blocks if 0 < len(text) <= _CHARS_MAX}],
         )
+
+    def forget(self, host: str, *, all: bool) -> None:
+        """A page of this host was taken down, or `all` of them: what stood on one page only may have stood on that."""
+        seen = 1 << 62 if all else 1
+        self._con.execute(
+            "DELETE FROM block WHERE host = (SELECT id FROM host WHERE name = ?) AND pages <= ?", (host, seen)
+        )
+        if all:
+            self._con.execute("DELETE FROM host WHERE name = ?", (host,))
+        self.of.cache_clear()
 
     def _of(self, host: str) -> frozenset[int]:
         """`hashed` blocks that are the host's own."""

@@ -36,7 +36,10 @@ _XML_DECLARATION = re.compile(rb"""(\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*)(["']
 _REFRESH = re.compile(r"""(\s*[0-9.]+\s*[;,]\s*(?:url\s*=\s*)?)(?:"([^"]*)"?.*|'([^']*)'?.*|(.*))""", re.I | re.S)
 _FRAGMENT_SAFE = "!$%&'*+,;=:@/?~"
 _PLAIN = re.compile(r"[A-Za-z0-9._\-]*+\Z")
-_FOLDERS, _REMEMBERED = 64, 8192
+_PLAIN_BYTES = re.compile(_PLAIN.pattern.encode())
+_REMEMBERED = 65_536
+_REPEATED_MAX = 1000
+"""A longer address or tag (pictures are written into some) does not come back on the next page often enough to be remembered."""
 _NOTHING: dict[bytes, tuple[bytes, int]] = {}
 
 
@@ -52,23 +55,29 @@ class Memory(NamedTuple):
     def new(cls) -> Memory:
         return cls({}, {}, {})
 
+    def size(self) -> int:
+        return len(self.addresses) + len(self.tags) + len(self.values)
+
 
 class Memories:
-    """Those of the folders that pages were last written into."""
+    """Those of the folders that pages were last written into, as many as hold `most` addresses, tags and values together (about 200 bytes
+    each). `held`: how many they held when the last page began."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = _REMEMBERED) -> None:
+        self._most, self.held, self._under_way = most, 0, 0
         self._folders: OrderedDict[tuple[str, str, str], Memory] = OrderedDict()
 
     def of(self, base: str, path: str, charset: str) -> Memory:
         """That of a page at `base` that lies at `path`: relative addresses depend on its folders alone."""
+        if self._folders:
+            newest = self._folders[next(reversed(self._folders))]
+            self.held += newest.size() - self._under_way
+        while self.held > self._most:
+            self.held -= self._folders.popitem(last=False)[1].size()
         folder = base.partition("?")[0].rpartition("/")[0], path.rpartition("/")[0], charset
         found = self._folders.setdefault(folder, Memory.new())
         self._folders.move_to_end(folder)
-        if len(self._folders) > _FOLDERS:
-            self._folders.popitem(last=False)
-        for known in found:
-            if len(known) > _REMEMBERED:
-                known.clear()
+        self._under_way = found.size()
         return found
 
 
@@ -95,7 +104,7 @@ class Addresses:
             found = self._placed(address)
             if address < "!" or address[0] == "?":
                 self.alone = True
-            else:
+            elif len(address) <= _REPEATED_MAX:
                 self.memory.addresses[address] = found
         new, missing = found
         if not new:
@@ -167,18 +176,40 @@ class _Page:
         for what, start, stop in records:
             old, memory = page[start:stop], to.memory
             known = memory.values if what == ADDRESS else memory.tags if what == tags.TAG else _NOTHING
-            if (found := known.get(old)) is None:
-                to.alone, before = known is _NOTHING, to.missing
-                new = self._made(what, old)
-                if not to.alone:
-                    known[old] = new, to.missing - before
-            else:
+            if (found := known.get(old)) is not None:
                 new, missing = found
                 to.missing += missing
+            elif what == ADDRESS:
+                new = self._address(old)
+            else:
+                new = self._remembered(known, what, old)
             if new != old:
                 parts += (page[kept:start], new)
                 kept = stop
         return b"".join((*parts, page[kept:]))
+
+    def _address(self, old: bytes) -> bytes:
+        """Of one with a fragment what is before that is remembered, or an index of words would fill the memory."""
+        page, mark, fragment = old.partition(b"#")
+        known = self._to.memory.values
+        if not mark:
+            return self._remembered(known, ADDRESS, old)
+        if page <= b"!" or page[-1] <= 0x20 or not _PLAIN_BYTES.match(fragment):
+            return self._made(ADDRESS, old)
+        if (found := known.get(page)) is None:
+            new = self._remembered(known, ADDRESS, page)
+        else:
+            new, missing = found
+            self._to.missing += missing
+        return new if new == b"#" else b"%b#%b" % (new, fragment)
+
+    def _remembered(self, known: dict[bytes, tuple[bytes, int]], what: int, old: bytes) -> bytes:
+        to = self._to
+        to.alone, before = known is _NOTHING, to.missing
+        new = self._made(what, old)
+        if not to.alone and len(old) <= _REPEATED_MAX:
+            known[old] = new, to.missing - before
+        return new
 
     def _made(self, what: int, old: bytes) -> bytes:
         if what == ADDRESS:

@@ -6,6 +6,7 @@ memory holds one batch. Pages fetched with a credential are left out unless its 
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -211,7 +212,7 @@ class Source:
     def _place(self, file: str, offset: int, length: int) -> Place:
         """On the disk; or what is needed of a file that is only in the store."""
         path = self._path(file)
-        if file not in self.files and not path.exists():
+        if file not in self.files and not os.path.exists(path):
             if file not in self._stored:
                 rows = self.rows("SELECT store, committed FROM archive WHERE file = ?", file)
                 self._stored[file] = (rows[0]["store"], rows[0]["committed"]) if rows else ("", 0)

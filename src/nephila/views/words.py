@@ -43,7 +43,10 @@ def paired(run: str) -> bool:
 
 def words(text: str) -> str:
     """The words of a text for the index, a blank between."""
-    return " ".join(_cut(runs(fold(text))))
+    folded = fold(text)
+    if _PAIRED.search(folded):
+        return " ".join(_cut(runs(folded)))
+    return " ".join([run[:WORD_CHARS] for run in _RUN.findall(folded)])
 
 
 def asked(text: str) -> tuple[list[str], str]:
