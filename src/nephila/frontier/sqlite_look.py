@@ -15,8 +15,10 @@ from nephila.url.scope import Rules
 
 ROWS_MAX = 10_000
 """Rows of `url` that are passed over in one go: most of them are done."""
-CHANGED_MAX = 1_000
-"""And changed: the scheduler takes them in while leases wait."""
+READ_AT_ONCE = 500
+"""Of which so many are read together: what is read and not looked at is read again by the next step."""
+CHANGED_MAX = 100
+"""And changed: the scheduler takes them in at once, while everything else waits."""
 
 _ROWS = """
 SELECT u.id, u.fp, u.url, u.kind, u.depth, u.hops, u.parent, u.score, u.attempts, u.unread, u.host, u.state, u.rule, r.text
@@ -28,27 +30,30 @@ WHERE u.id > ? AND u.id <= ? AND u.state IN ('queued', 'refused', 'too_deep')
 
 def look(con: sqlite3.Connection, rules: Rules, after: int, until: int) -> Looked:
     """What the rules say of the next rows, inside a transaction."""
-    upto = min(after + ROWS_MAX, until)
+    end = min(after + ROWS_MAX, until)
     queued, refused = list[Changed](), list[Changed]()
     near, named = list[tuple[int, int]](), list[Changed]()
-    for *values, host, was_state, was, text in con.execute(_ROWS, (after, upto)).fetchall():
-        _, _, url, kind, depth, *_ = values
-        state, rule = rules.judge(url, kind, depth, text if text and was_state == "refused" else "")
-        nameless = was_state == "refused" and not was  # a kill came between the two halves of its change
-        if state == was_state and not nameless:
-            continue
-        changed = Changed(row_of(values), host, was, state, rule)
-        if was_state == "queued":
-            queued.append(changed)
-        elif was_state == "refused" and state != "refused":
-            refused.append(changed)
-        elif state == "queued":
-            near.append((host, changed.row.id))
-        else:
-            named.append(changed)
-        if len(queued) + len(refused) + len(near) + len(named) >= CHANGED_MAX:
-            upto = changed.row.id
-            break
+    upto = after
+    while upto < end and len(queued) + len(refused) + len(near) + len(named) < CHANGED_MAX:
+        first, upto = upto, min(upto + READ_AT_ONCE, end)
+        for *values, host, was_state, was, text in con.execute(_ROWS, (first, upto)).fetchall():
+            _, _, url, kind, depth, *_ = values
+            state, rule = rules.judge(url, kind, depth, text if text and was_state == "refused" else "")
+            nameless = was_state == "refused" and not was  # a kill came between the two halves of its change
+            if state == was_state and not nameless:
+                continue
+            changed = Changed(row_of(values), host, was, state, rule)
+            if was_state == "queued":
+                queued.append(changed)
+            elif was_state == "refused" and state != "refused":
+                refused.append(changed)
+            elif state == "queued":
+                near.append((host, changed.row.id))
+            else:
+                named.append(changed)
+            if len(queued) + len(refused) + len(near) + len(named) >= CHANGED_MAX:
+                upto = changed.row.id
+                break
     con.executemany("UPDATE url SET state = 'queued', rule = 0 WHERE id = ?", [(id,) for _, id in near])
     con.executemany("UPDATE url SET state = 'refused', rule = 0 WHERE id = ?", [(one.row.id,) for one in named])
     return Looked(upto, queued, refused, [host for host, _ in near], named)
