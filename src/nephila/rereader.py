@@ -7,10 +7,8 @@ its round. Nothing is requested, no hook is called, nothing is written.
 
 from __future__ import annotations
 
-import ctypes
 import faulthandler
 import os
-import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,7 +30,7 @@ from nephila.url.admission import Admission
 from nephila.url.key import Fingerprints
 from nephila.url.scope import Scope
 from nephila.views.source import Kept, Source
-from nephila.worker import DEAF, PR_SET_PDEATHSIG
+from nephila.worker import belong_to
 
 LINKS_MAX, VISITS_MAX = 500, 2_000
 """In one part: the front takes it in at once, and a kill costs no more than that."""
@@ -41,24 +39,13 @@ NICE = 5
 
 
 def main() -> None:
-    order = _settle_in()
+    order = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Order)
+    belong_to(order.front)
+    os.nice(NICE)
     for part in parts(order):
         packed = msgspec.msgpack.encode(part)
         sys.stdout.buffer.write(len(packed).to_bytes(4) + packed)
         sys.stdout.buffer.flush()
-
-
-def _settle_in() -> Order:
-    """Deaf to the terminal, mortal with the front, and behind the crawl."""
-    for number in DEAF:
-        signal.signal(number, signal.SIG_IGN)
-    order = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Order)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != order.front:
-        os._exit(0)
-    os.nice(NICE)
-    return order
 
 
 def parts(order: Order) -> Iterator[Part]:

@@ -108,16 +108,21 @@ def _arguments() -> argparse.Namespace:
 
 
 def _settle_in(arguments: argparse.Namespace) -> None:
-    """Deaf to the terminal, mortal with the front, and no descriptor for children of ours."""
-    for number in DEAF:
-        signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, DEAF)  # the crew blocked them until here
+    """Of the front, and no descriptor for children of ours."""
+    belong_to(arguments.front)
     os.set_inheritable(arguments.wire, False)
     os.set_inheritable(arguments.slot, False)
     _raise_descriptors()
+
+
+def belong_to(front: int) -> None:
+    """Deaf to the terminal, and mortal with the front process, whose pid this is."""
+    for number in DEAF:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, DEAF)  # who started us may have blocked them until here
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != arguments.front:  # it died before it could be tied to us
+    if os.getppid() != front:  # it died before it could be tied to us
         os._exit(0)
 
 
