@@ -18,3 +18,11 @@ def unpacked(targets: bytes) -> npt.NDArray[np.int64]:
 def needle(fp: int) -> bytes:
     """What stands in `link.targets` for the address with this `url.fp`."""
     return (fp + BIAS).to_bytes(8, sys.byteorder)
+
+
+def place(targets: bytes, needle: bytes) -> int:
+    """Which of the targets it is, -1 when the bytes are not there, or stand there by chance, across two of them."""
+    at = targets.find(needle)
+    while at >= 0 and at % 8:
+        at = targets.find(needle, at + 1)
+    return at // 8

@@ -17,7 +17,7 @@ from nephila.db import BIAS
 from nephila.errors import Damaged
 from nephila.explain.record import Record, Row
 from nephila.look.look import parts
-from nephila.packed import needle, unpacked
+from nephila.packed import needle, place, unpacked
 from nephila.views import reading
 from nephila.views.source import Kept
 
@@ -61,19 +61,21 @@ def _scan(record: Record, fp: int, first: int) -> tuple[list[int], int, bool]:
     packed = needle(fp - BIAS)
     (last,) = record.ask("links", "SELECT coalesce(max(visit), 0) AS id FROM link") or ({"id": 0},)
     found, count, looked = ([first] if first and _links(record, first, packed) else []), 0, 0
-    query = "SELECT visit FROM link WHERE visit BETWEEN ? AND ? AND instr(targets, ?) % 8 = 1"
+    query = "SELECT visit, targets FROM link WHERE visit BETWEEN ? AND ? AND instr(targets, ?) > 0"
     for begin, end in parts(1, last["id"], time.monotonic() + min(SCAN_S, record.left_s())):
         rows = record.source.within(record.left_s(), query, begin, end, packed)
         if rows is None:
             break
-        count += len(rows)
-        found += [row["visit"] for row in rows if row["visit"] != first][: LINKERS_MAX - len(found)]
+        there = [row["visit"] for row in rows if place(row["targets"], packed) >= 0]
+        count += len(there)
+        found += [visit for visit in there if visit != first][: LINKERS_MAX - len(found)]
         looked = end
     return found, max(count, len(found)), looked >= last["id"]
 
 
 def _links(record: Record, visit: int, packed: bytes) -> bool:
-    return bool(record.ask("links", "SELECT 1 FROM link WHERE visit = ? AND instr(targets, ?) % 8 = 1", visit, packed))
+    rows = record.ask("links", "SELECT targets FROM link WHERE visit = ?", visit)
+    return any(place(row["targets"], packed) >= 0 for row in rows)
 
 
 def _linked(record: Record, kept: Kept, fp: int, read: bool) -> dict[str, Any]:

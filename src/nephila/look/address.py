@@ -127,7 +127,7 @@ def linkers(look: Look, fp: int, after: int = 0) -> Linkers:
             looked = row["visit"]
             if len(found) == LINKERS_MAX:
                 return Linkers(found, looked - 1, newest)
-            at = _place(row["targets"], needle)
+            at = packed.place(row["targets"], needle)
             if at >= 0 and look.may_see(row["access"]) and look.one(_LATEST, row["last"]) == row["visit"]:
                 kind = "redirect" if row["outcome"] == "MOVED" else "flat" if at < row["flat"] else "link"
                 found.append(Linked(row["id"], row["url"], row["title"], row["outcome"], kind))
@@ -142,14 +142,6 @@ _LATEST = """WITH RECURSIVE back (id) AS (SELECT ? UNION ALL SELECT v.before FRO
     WHERE v.outcome NOT IN ('OK', 'MOVED') OR (v.same_as = v.url AND NOT EXISTS (SELECT 1 FROM link WHERE visit = v.id)))
   SELECT min(id) FROM back"""
 """The last good answer whose links were read: a repeated one of a foreign archive has none of its own."""
-
-
-def _place(targets: bytes, needle: bytes) -> int:
-    """Which of the targets it is, -1 when the bytes stand there by chance, across two of them."""
-    at = targets.find(needle)
-    while at >= 0 and at % 8:
-        at = targets.find(needle, at + 1)
-    return at // 8
 
 
 def around(look: Look, found: Address, after: int = 0) -> Around:
